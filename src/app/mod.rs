@@ -1,0 +1,20 @@
+//! The program's state and the only function that changes it.
+//!
+//! # The contract
+//! - `update(state, now, event)` changes the state and returns effects. It never awaits, reads a
+//!   clock, touches a file, or takes an id from anywhere but the state.
+//! - Effects are plain data, executed in order. `Effect::Commit` runs its `then` after the store
+//!   confirmed; a command that must not be lost leaves only from there.
+//! - Reducers are idempotent. Counts, badges and bells follow the store's word on what was new.
+//! - The view reads the state. A key changes a row delta; the view resolves it and reports facts.
+
+pub mod action;
+pub mod effect;
+pub mod event;
+pub mod screen;
+pub mod state;
+
+pub use action::Action;
+pub use effect::Effect;
+pub use event::Event;
+pub use state::State;

@@ -1,0 +1,110 @@
+//! What the screen shows besides the conversations' own content: focus, viewports, composers,
+//! overlays, toasts. Each file holds a part's state, its keys and its reducer.
+
+pub mod composer;
+pub mod overlay;
+pub mod viewport;
+
+use crate::domain::{AccountId, AttachmentId, ConversationId, DecisionId, MessageKey, Moment};
+use crate::text::SafeText;
+use overlay::Overlay;
+
+/// Which part takes the keys when no overlay is open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Pane {
+    #[default]
+    Composer,
+    Timeline,
+    Sidebar,
+}
+
+/// A short word that goes by itself.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Toast {
+    pub text: SafeText,
+    pub severity: crate::domain::Severity,
+    pub until: Moment,
+}
+
+/// The screen's own state.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Screen {
+    pub pane: Pane,
+    pub columns: u16,
+    pub rows: u16,
+    /// The terminal says it has the focus; none when it never said.
+    pub is_focused: Option<bool>,
+    /// Top-most last.
+    pub overlays: Vec<Overlay>,
+    pub toasts: Vec<Toast>,
+    pub sidebar: Sidebar,
+    pub is_zen: bool,
+    /// The leader key was pressed; the hint line shows what can follow.
+    pub leader: bool,
+    /// Esc was pressed once while a run is active, at this moment.
+    pub stop_asked: Option<Moment>,
+    /// Ctrl+C was pressed on an empty composer without a run, at this moment.
+    pub quit_asked: Option<Moment>,
+    /// Whether anything turns on the screen, so that the shell ticks for it.
+    pub spinner_frame: u8,
+}
+
+/// The sidebar.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Sidebar {
+    /// The person's switch; none follows the width of the screen.
+    pub is_shown: Option<bool>,
+    /// On a narrow screen it lies over the timeline while this is true.
+    pub is_over: bool,
+    pub columns: Option<u16>,
+    /// The row the cursor is on.
+    pub selected: Option<SidebarRow>,
+    pub scroll: usize,
+    /// Accounts that are folded.
+    pub folded: Vec<AccountId>,
+    /// Accounts whose archived group is open.
+    pub archive_open: Vec<AccountId>,
+}
+
+/// A row of the sidebar.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SidebarRow {
+    Attention,
+    Account(AccountId),
+    Conversation(AccountId, ConversationId),
+    Archive(AccountId),
+}
+
+/// What lies under a point of the frame on screen.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Target {
+    #[default]
+    Nothing,
+    SidebarRow(SidebarRow),
+    SidebarEdge,
+    Entry {
+        key: MessageKey,
+        row: u16,
+        column: u16,
+    },
+    /// The line that folds and unfolds an entry.
+    Fold(MessageKey),
+    /// The copy mark of a code block of an entry, counted from zero.
+    CodeCopy(MessageKey, usize),
+    Link(String),
+    Attachment(AttachmentId),
+    Decision(DecisionId),
+    NewBelow,
+    Composer {
+        row: u16,
+        column: u16,
+    },
+    TodoStrip,
+    ToolStrip,
+    Queue,
+    /// A row of the open overlay, in the order of its list.
+    OverlayRow(usize),
+    /// A button of the open overlay.
+    OverlayButton(usize),
+    OutsideOverlay,
+}

@@ -1,0 +1,222 @@
+//! The whole state of the program, made of sub-states; a reducer gets only the one it needs.
+
+use super::screen::Screen;
+use super::screen::composer::Composer;
+use super::screen::viewport::Viewport;
+use crate::domain::{
+    Account, AccountId, Attachment, AttachmentId, CommandId, ConversationId, ConversationInfo,
+    Decision, Effort, Entry, LocalSettings, MessageKey, ModelCatalog, ModelChoice, Moment,
+    OutboxRecord, PageToken, Profile, ReadMark, Run, SlashCommand, Todo, ToolCall, TransferId,
+    Unread,
+};
+use crate::text::SafeText;
+use std::collections::BTreeMap;
+
+/// The state. Only `update` changes it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct State {
+    /// In the person's order.
+    pub accounts: Vec<AccountState>,
+    /// The conversation on screen.
+    pub focus: Option<(AccountId, ConversationId)>,
+    /// Where the person was before, newest last; "back" goes there.
+    pub visited: Vec<(AccountId, ConversationId)>,
+    pub screen: Screen,
+    pub settings: Settings,
+    pub ids: Ids,
+    /// The moment of the last event.
+    pub now: Moment,
+    /// The store cannot be written (a newer schema, a second screen); said in the status line.
+    pub read_only: Option<SafeText>,
+    /// Something of the last stored state is still being read.
+    pub is_loading: bool,
+}
+
+/// Counters for ids. The base is random, so that two running programs never mint the same.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ids {
+    /// Names this run of the program in outbox rows.
+    pub instance: u64,
+    pub next: u64,
+}
+
+impl Ids {
+    /// The next number; every key and id in this run comes from here.
+    pub fn mint(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
+/// What the person can switch.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Settings {
+    pub theme: String,
+    pub ascii: bool,
+    pub mouse: bool,
+    pub reduced_motion: bool,
+    /// Notifications do not show what was said.
+    pub hide_content: bool,
+    pub bell: bool,
+    pub notify: bool,
+    pub show_model: bool,
+    pub show_context: bool,
+    pub show_directory: bool,
+    pub show_latency: bool,
+    pub show_cost: bool,
+    /// Tools and reasoning are unfolded by default.
+    pub unfold_all: bool,
+    /// Ask the server to open a thread for messages in the default conversation.
+    pub auto_thread: bool,
+    /// Esc and cut sequences wait longer, pictures are not fetched by themselves.
+    pub over_ssh: bool,
+    /// Minutes east of UTC are the shell's business: it hands the zone's offset in here, at the
+    /// last event.
+    pub utc_offset_minutes: i32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            theme: "dark".to_owned(),
+            ascii: false,
+            mouse: true,
+            reduced_motion: false,
+            hide_content: false,
+            bell: true,
+            notify: true,
+            show_model: true,
+            show_context: true,
+            show_directory: true,
+            show_latency: true,
+            show_cost: true,
+            unfold_all: false,
+            auto_thread: false,
+            over_ssh: false,
+            utc_offset_minutes: 0,
+        }
+    }
+}
+
+/// One account with everything in it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AccountState {
+    pub account: Account,
+    /// In no order; the sidebar sorts.
+    pub conversations: BTreeMap<ConversationId, Conversation>,
+    /// All that are pending, and those that ended lately; oldest first.
+    pub decisions: Vec<Decision>,
+    pub attachments: BTreeMap<AttachmentId, Attachment>,
+    pub catalog: Vec<SlashCommand>,
+    pub models: ModelCatalog,
+    /// For conversations without a choice of their own.
+    pub model: Option<ModelChoice>,
+    pub effort: Option<Effort>,
+    /// Messages on their way out, in order.
+    pub outbox: Vec<OutboxRecord>,
+    /// Commands without an outcome.
+    pub pending: BTreeMap<CommandId, Pending>,
+    /// Red, green, blue of its mark.
+    pub color: Option<(u8, u8, u8)>,
+    /// Frames that could not be understood.
+    pub oddities: u64,
+}
+
+/// What a command in flight is for.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Pending {
+    Send {
+        conversation: ConversationId,
+        key: MessageKey,
+    },
+    Answer {
+        decision: crate::domain::DecisionId,
+    },
+    Open {
+        conversation: ConversationId,
+    },
+    Older {
+        conversation: ConversationId,
+    },
+    Fetch {
+        attachment: AttachmentId,
+        transfer: TransferId,
+        then_open: bool,
+    },
+    Create,
+    /// Anything whose refusal is shown as a toast with this start.
+    Other(&'static str),
+    Search,
+}
+
+/// One conversation.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Conversation {
+    pub info: ConversationInfo,
+    pub settings: LocalSettings,
+    pub timeline: Timeline,
+    pub run: Option<Run>,
+    /// Tools of the current run that have not ended, in order of their start.
+    pub running_tools: Vec<ToolCall>,
+    pub todos: Vec<Todo>,
+    /// The agent is typing, until this moment.
+    pub typing_until: Option<Moment>,
+    pub unread: Unread,
+    pub read: ReadMark,
+    /// The unread line stands before the first entry after this order, while it is shown.
+    pub unread_line: Option<i64>,
+    pub model: Option<ModelChoice>,
+    pub effort: Option<Effort>,
+    pub auto_approve: bool,
+    pub profile: Option<Profile>,
+    pub composer: Composer,
+    pub viewport: Viewport,
+    /// Entries whose fold differs from the default.
+    pub toggled: Vec<MessageKey>,
+    /// It was opened on the server over the present link.
+    pub is_open: bool,
+}
+
+/// A window on the entries of a conversation, oldest first.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Timeline {
+    pub entries: Vec<Entry>,
+    /// The store has older entries.
+    pub has_older: bool,
+    /// The store has newer entries.
+    pub has_newer: bool,
+    /// Where older messages begin on the server, when the window reaches the oldest entry.
+    pub older_token: Option<PageToken>,
+    /// The window was read from the store at least once.
+    pub is_loaded: bool,
+    /// A lookup or a page is on its way.
+    pub is_loading_older: bool,
+    pub is_loading_newer: bool,
+    /// The highest order in the store or here.
+    pub newest_order: i64,
+    pub oldest_order: i64,
+}
+
+impl State {
+    /// The account, when it is there.
+    pub fn account(&self, id: &AccountId) -> Option<&AccountState> {
+        self.accounts
+            .iter()
+            .find(|account| account.account.id == *id)
+    }
+
+    /// The account, to be changed.
+    pub fn account_mut(&mut self, id: &AccountId) -> Option<&mut AccountState> {
+        self.accounts
+            .iter_mut()
+            .find(|account| account.account.id == *id)
+    }
+
+    /// The conversation on screen with its account.
+    pub fn focused(&self) -> Option<(&AccountState, &ConversationId, &Conversation)> {
+        let (account, id) = self.focus.as_ref()?;
+        let account = self.account(account)?;
+        let (id, conversation) = account.conversations.get_key_value(id)?;
+        Some((account, id, conversation))
+    }
+}

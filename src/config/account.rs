@@ -1,0 +1,63 @@
+//! One configured account. No secret is ever in here; only where to find it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// One `[[account]]`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AccountConfig {
+    /// Unique; the person's name for it and the key of its rows in the store.
+    pub name: String,
+    pub endpoint: Endpoint,
+    /// A command whose first line of output is the secret; an argument list.
+    pub secret_command: Option<Vec<String>>,
+    /// Switched off: not connected at start.
+    pub is_disabled: bool,
+    /// Red, green, blue of its mark in the sidebar.
+    pub color: Option<(u8, u8, u8)>,
+}
+
+/// Where an account lives and which protocol is spoken there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Endpoint {
+    Pheby(NetworkEndpoint),
+    Iris(NetworkEndpoint),
+    Omi(ProcessEndpoint),
+}
+
+/// A server on the network.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NetworkEndpoint {
+    /// Complete: `ws://` or `wss://` with host and path.
+    pub url: String,
+    /// A file with further certificate authorities (PEM).
+    pub ca_file: Option<PathBuf>,
+    /// Plain `ws://` to another machine is allowed.
+    pub allow_plain: bool,
+    /// A proxy of its own; empty switches proxies off; none follows the environment.
+    pub proxy: Option<String>,
+}
+
+/// A runtime started here as a child process.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ProcessEndpoint {
+    /// Program and arguments; never a shell line.
+    pub command: Vec<String>,
+    pub environment: BTreeMap<String, String>,
+    /// Working directory of new conversations; none means where trialogue was started.
+    pub directory: Option<PathBuf>,
+    /// The owner's id the token belongs to; none means a random one, made once and kept.
+    pub owner: Option<String>,
+    pub adapter: Option<String>,
+    pub model: Option<String>,
+    /// Uses the desktop app's own conversation instead of local ones.
+    pub main_chat: bool,
+    /// Own tools by name.
+    pub tools: BTreeMap<String, ToolConfig>,
+}
+
+/// A command of the person's own that answers a tool request: JSON in, JSON out.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ToolConfig {
+    pub command: Vec<String>,
+}

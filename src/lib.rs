@@ -1,0 +1,9 @@
+//! trialogue: the terminal client for your agents.
+
+pub mod app;
+pub mod config;
+pub mod domain;
+pub mod input;
+pub mod link;
+pub mod protocol;
+pub mod text;

@@ -1,0 +1,54 @@
+//! Drivers: one a protocol, each a value that turns frames and commands into events and frames.
+//! A driver owns no socket, file, task or clock.
+//!
+//! # The contract
+//! - `handle` takes one input and `poll` hands out what came of it, in order, until it is empty.
+//! - `deadline` says when `Input::Deadline` is wanted next; it is asked after every drain.
+//! - Every `Command` ends in exactly one `Outcome` event (but for `Reply::Uploaded`, a stage).
+//!   A link that ends ends all commands: `LinkLost` when a request may have left, else `NotSent`.
+//! - The driver says `LinkEvent::Changed` for connecting, syncing, ready, refused and needs-login;
+//!   the shell says waiting, because it counts the delays.
+//! - A bad frame yields one `Notice` of kind `Oddity` and never ends a session; a broken
+//!   handshake does.
+//! - Strings in events are cleaned (`SafeText`) but for message texts, which the timeline cleans
+//!   as they grow.
+
+pub mod io;
+pub mod pheby;
+
+pub use io::{Input, Output, ReplaceKey, Resume, Retry, Setup, TransferFailure};
+
+use crate::config::account::{AccountConfig, Endpoint};
+use crate::domain::Moment;
+use crate::link::{CloseReason, Frame};
+
+/// One protocol, for one account.
+pub trait Driver: Send {
+    /// Takes one input.
+    fn handle(&mut self, now: Moment, input: Input);
+
+    /// Hands out the next thing to do; none when all is said.
+    fn poll(&mut self) -> Option<Output>;
+
+    /// When `Input::Deadline` is wanted; none when nothing is timed.
+    fn deadline(&self) -> Option<Moment>;
+
+    /// Reads a frame only as far as needed to say which waiting frame it makes obsolete.
+    fn glance(&self, frame: &Frame) -> Option<ReplaceKey>;
+
+    /// The frame with every secret in it masked, for taps, recordings and the inspector.
+    fn redact(&self, frame: &Frame) -> Frame;
+
+    /// Whether, and when, to dial again after this end of a link.
+    fn retry(&self, reason: &CloseReason) -> Retry;
+}
+
+/// Builds the driver of an account; the only match on the kind of an endpoint.
+pub fn driver(account: &AccountConfig, setup: Setup) -> Box<dyn Driver> {
+    match &account.endpoint {
+        Endpoint::Pheby(endpoint) => Box::new(pheby::Pheby::new(endpoint, setup)),
+        Endpoint::Iris(_) | Endpoint::Omi(_) => {
+            unreachable!("refused when the configuration is read")
+        }
+    }
+}
