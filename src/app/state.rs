@@ -5,9 +5,9 @@ use super::screen::composer::Composer;
 use super::screen::viewport::Viewport;
 use crate::domain::{
     Account, AccountId, Attachment, AttachmentId, CommandId, ConversationId, ConversationInfo,
-    Decision, Effort, Entry, LocalSettings, MessageKey, ModelCatalog, ModelChoice, Moment,
-    OutboxRecord, PageToken, Profile, ReadMark, Run, SlashCommand, Todo, ToolCall, TransferId,
-    Unread,
+    Decision, Durability, Effort, Entry, HistoryPage, LocalSettings, MessageKey, ModelCatalog,
+    ModelChoice, Moment, OutboxRecord, PageToken, Place, Profile, ReadMark, Run, RunId,
+    SlashCommand, Snapshot, Todo, ToolCall, TransferId, Unread, Write,
 };
 use crate::text::SafeText;
 use std::collections::BTreeMap;
@@ -30,6 +30,35 @@ pub struct State {
     pub read_only: Option<SafeText>,
     /// Something of the last stored state is still being read.
     pub is_loading: bool,
+    /// What the events since the last `update::flush` want written and drawn.
+    pub batch: Batch,
+    /// The screen: messages that another run of the program left behind become ours. Other fronts
+    /// leave them alone.
+    pub takes_over: bool,
+    /// The earliest `Effect::Wake` that is out.
+    pub wake: Option<Moment>,
+    /// The window title that was set last.
+    pub title: SafeText,
+    /// The store said no to a write; windows are not shortened any more, so that nothing is lost.
+    pub store_fails: bool,
+}
+
+/// What several events collect, so that messages and the cursor behind them share a transaction.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Batch {
+    pub writes: Vec<Write>,
+    pub durability: Durability,
+    pub redraw: Redraw,
+}
+
+/// What the screen needs after a batch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Redraw {
+    #[default]
+    Nothing,
+    /// At the pace of the line.
+    Paced,
+    Now,
 }
 
 /// Counters for ids. The base is random, so that two running programs never mint the same.
@@ -112,7 +141,8 @@ pub struct AccountState {
     /// For conversations without a choice of their own.
     pub model: Option<ModelChoice>,
     pub effort: Option<Effort>,
-    /// Messages on their way out, in order.
+    /// Messages on their way out, in order. One that is `Queued` stands only here and is shown in
+    /// the queue; from its first byte on it stands in the timeline too, under the same key.
     pub outbox: Vec<OutboxRecord>,
     /// Commands without an outcome.
     pub pending: BTreeMap<CommandId, Pending>,
@@ -120,6 +150,20 @@ pub struct AccountState {
     pub color: Option<(u8, u8, u8)>,
     /// Frames that could not be understood.
     pub oddities: u64,
+    /// What is to happen with an attachment once it is here.
+    pub wanted: BTreeMap<AttachmentId, MediaThen>,
+}
+
+/// What happens with an attachment once its bytes are here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MediaThen {
+    /// Shown in the timeline where that can be.
+    #[default]
+    Show,
+    /// Opened with the system's program.
+    Open,
+    /// Copied to the download folder.
+    Save,
 }
 
 /// What a command in flight is for.
@@ -175,6 +219,13 @@ pub struct Conversation {
     pub toggled: Vec<MessageKey>,
     /// It was opened on the server over the present link.
     pub is_open: bool,
+    /// Something of the active run was written, so that its end needs no word.
+    pub run_has_answer: bool,
+    /// The run that ended last; a second report of its end says nothing new.
+    pub ended_run: Option<RunId>,
+    /// The active run is the server's own and came with the link; what waits in the queue waits
+    /// for the person.
+    pub run_is_foreign: bool,
 }
 
 /// A window on the entries of a conversation, oldest first.
@@ -195,9 +246,45 @@ pub struct Timeline {
     /// The highest order in the store or here.
     pub newest_order: i64,
     pub oldest_order: i64,
+    /// Entries that are being written to and do not join on to the window; they belong behind
+    /// everything in the store.
+    pub tail: Vec<Entry>,
+    /// Entries with changes that are not in the store yet, and when each was written last.
+    pub unsaved: BTreeMap<MessageKey, Moment>,
+    /// Pages that wait for the window.
+    pub waiting: Vec<Waiting>,
+    /// Where the reader wants to be once the window is there.
+    pub jump: Option<Place>,
+}
+
+/// A report that cannot be merged before the window was read.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Waiting {
+    Page(Box<HistoryPage>),
+    Snapshot(Box<Snapshot>),
 }
 
 impl State {
+    /// A program without accounts, before the store was read.
+    pub fn new(ids: Ids, settings: Settings, now: Moment) -> Self {
+        Self {
+            accounts: Vec::new(),
+            focus: None,
+            visited: Vec::new(),
+            screen: Screen::default(),
+            settings,
+            ids,
+            now,
+            read_only: None,
+            is_loading: true,
+            batch: Batch::default(),
+            takes_over: true,
+            wake: None,
+            title: SafeText::default(),
+            store_fails: false,
+        }
+    }
+
     /// The account, when it is there.
     pub fn account(&self, id: &AccountId) -> Option<&AccountState> {
         self.accounts
@@ -218,5 +305,35 @@ impl State {
         let account = self.account(account)?;
         let (id, conversation) = account.conversations.get_key_value(id)?;
         Some((account, id, conversation))
+    }
+}
+
+impl AccountState {
+    /// An account of which nothing is known but its name.
+    pub fn new(id: AccountId, label: SafeText) -> Self {
+        Self {
+            account: Account {
+                id,
+                label,
+                link: crate::domain::LinkState::Off,
+                identity: None,
+                capabilities: crate::domain::Capabilities::default(),
+                health: None,
+                last_frame: None,
+                latency_ms: None,
+            },
+            conversations: BTreeMap::new(),
+            decisions: Vec::new(),
+            attachments: BTreeMap::new(),
+            catalog: Vec::new(),
+            models: ModelCatalog::default(),
+            model: None,
+            effort: None,
+            outbox: Vec::new(),
+            pending: BTreeMap::new(),
+            color: None,
+            oddities: 0,
+            wanted: BTreeMap::new(),
+        }
     }
 }

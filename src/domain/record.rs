@@ -56,6 +56,12 @@ pub enum Write {
         conversation: ConversationId,
         entry: Box<Entry>,
     },
+    /// Entries stand elsewhere now: the only write that changes the order of a known entry.
+    Orders {
+        account: AccountId,
+        conversation: ConversationId,
+        orders: Vec<(MessageKey, i64)>,
+    },
     /// Drops entries by key, without a tombstone.
     EntriesGone {
         account: AccountId,

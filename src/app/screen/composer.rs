@@ -38,4 +38,19 @@ impl Composer {
     pub fn is_empty(&self) -> bool {
         self.text.is_empty() && self.files.is_empty()
     }
+
+    /// Puts this text in place of what is there.
+    pub fn put(&mut self, text: &str, caret: usize) {
+        self.text = text.to_owned();
+        self.caret = caret.min(self.text.len());
+        while !self.text.is_char_boundary(self.caret) {
+            self.caret -= 1;
+        }
+    }
+
+    /// Takes the text out; what hangs on the draft stays.
+    pub fn take(&mut self) -> String {
+        self.caret = 0;
+        std::mem::take(&mut self.text)
+    }
 }
