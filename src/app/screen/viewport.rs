@@ -1,7 +1,8 @@
 //! Where a timeline is scrolled to. A viewport is anchored by an entry and a row in it, never by an
 //! absolute line, so that history above, streaming below and another width do not move it.
 
-use crate::domain::{AccountId, ConversationId, MessageKey};
+use crate::domain::{AccountId, ConversationId, Entry, EntryBody, MessageKey};
+use std::ops::Range;
 
 /// What stays in place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,6 +24,9 @@ pub struct Viewport {
     pub delta: i32,
     /// The selection cursor.
     pub selected: Option<MessageKey>,
+    /// This entry has to be in sight: the next draw moves as little as needed. A move of the
+    /// selection sets it, the facts of that draw take it off.
+    pub reveal: Option<MessageKey>,
     /// Entries that came below while the reader is above.
     pub new_below: u32,
 }
@@ -36,6 +40,8 @@ pub struct LayoutFacts {
     pub anchor: Anchor,
     /// The delta that was resolved, to be taken off.
     pub resolved: i32,
+    /// The entry that was brought into sight; `Viewport::reveal` is taken off when it is this one.
+    pub revealed: Option<MessageKey>,
     /// Rows of the timeline pane.
     pub rows: u16,
     pub columns: u16,
@@ -52,4 +58,24 @@ pub struct LayoutFacts {
     pub decision_end_seen: bool,
     /// Rows of the composer's text area, for motions by row.
     pub composer_columns: u16,
+}
+
+/// The calls of tools around an entry that are drawn as one group: neighbours in the timeline. The
+/// fold of the first one folds the group; while it is folded only the first one has rows, so a
+/// selection passes over the others. None for an entry that is not a tool.
+pub fn tool_group(entries: &[Entry], index: usize) -> Option<Range<usize>> {
+    let is_tool = |entry: &Entry| matches!(entry.body, EntryBody::Tool(_));
+    if !entries.get(index).is_some_and(is_tool) {
+        return None;
+    }
+    let before = entries[..index]
+        .iter()
+        .rev()
+        .take_while(|entry| is_tool(entry))
+        .count();
+    let after = entries[index..]
+        .iter()
+        .take_while(|entry| is_tool(entry))
+        .count();
+    Some(index - before..index + after)
 }
