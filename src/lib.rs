@@ -7,3 +7,4 @@ pub mod input;
 pub mod link;
 pub mod protocol;
 pub mod text;
+pub mod transport;

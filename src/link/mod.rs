@@ -3,7 +3,9 @@
 
 use crate::domain::TransferId;
 use bytes::Bytes;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
 /// One frame: a text or binary message of a WebSocket, or one line of a child process.
 #[derive(Clone, PartialEq, Eq)]
@@ -139,4 +141,70 @@ pub struct HttpReply {
     pub status: u16,
     /// The body, bounded; empty when it went into a file.
     pub body: Bytes,
+}
+
+/// How a runtime is started as a child process.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ChildSpec {
+    /// Program and arguments; never a shell line.
+    pub command: Vec<String>,
+    /// Variables that are set, over the inherited ones.
+    pub environment: BTreeMap<String, String>,
+    /// Variables that are not inherited; a trailing `*` stands for any ending.
+    pub removed: Vec<String>,
+    /// Where it is started; none means where this program was started.
+    pub directory: Option<PathBuf>,
+    /// Folders that must exist before, for the owner only.
+    pub folders: Vec<PathBuf>,
+    /// Held while the process lives, so that no two share their state.
+    pub lock: Option<PathBuf>,
+    /// The line that asks it to end.
+    pub stop_line: Option<String>,
+}
+
+impl CloseReason {
+    /// A sentence for the person: what happened, and what can be done where that is known.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Ours => "The connection was closed here.".into(),
+            Self::Peer { code, reason } => {
+                let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
+                match reason.trim() {
+                    "" => format!("The server closed the connection{code}."),
+                    reason => format!("The server closed the connection{code}: {reason}"),
+                }
+            }
+            Self::HttpStatus { status } => format!(
+                "The server answered {status} instead of opening the connection: {}.",
+                match status {
+                    401 | 403 => "it did not accept this account",
+                    404 => "the path of the address is probably wrong",
+                    407 => "a proxy wants a name and a password",
+                    429 => "too many attempts came from here; it must be left alone for a while",
+                    502..=504 => "the gateway behind it does not run or is starting",
+                    500..=599 => "it has a fault of its own",
+                    300..=399 => "it points elsewhere, which is not followed",
+                    _ => "there is probably no gateway at this address",
+                }
+            ),
+            Self::Failed { detail, .. } => detail.clone(),
+            Self::Silent => "Nothing came from the server for too long.".into(),
+            Self::Exited {
+                code,
+                signal,
+                stderr_tail,
+            } => {
+                let how = match (code, signal) {
+                    (_, Some(signal)) => format!("The runtime was ended by signal {signal}"),
+                    (Some(0), None) => "The runtime ended".into(),
+                    (Some(code), None) => format!("The runtime ended with code {code}"),
+                    (None, None) => "The runtime ended".into(),
+                };
+                match stderr_tail.lines().rev().find(|line| !line.trim().is_empty()) {
+                    Some(line) => format!("{how}: {}", line.trim()),
+                    None => format!("{how}."),
+                }
+            }
+        }
+    }
 }
