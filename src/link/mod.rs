@@ -200,7 +200,11 @@ impl CloseReason {
                     (Some(code), None) => format!("The runtime ended with code {code}"),
                     (None, None) => "The runtime ended".into(),
                 };
-                match stderr_tail.lines().rev().find(|line| !line.trim().is_empty()) {
+                match stderr_tail
+                    .lines()
+                    .rev()
+                    .find(|line| !line.trim().is_empty())
+                {
                     Some(line) => format!("{how}: {}", line.trim()),
                     None => format!("{how}."),
                 }

@@ -32,9 +32,7 @@ impl Backoff {
 
     /// The next delay: between half and the whole of 1, 2, 4 … 60 seconds.
     pub fn next(&mut self) -> Duration {
-        let whole = FIRST
-            .saturating_mul(1 << self.failures.min(6))
-            .min(LONGEST);
+        let whole = FIRST.saturating_mul(1 << self.failures.min(6)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
         self.between(whole / 2, whole)
     }
@@ -52,7 +50,10 @@ impl Backoff {
     /// A delay that is not shorter than `least`, with jitter on top.
     pub fn not_before(&mut self, least: Duration) -> Duration {
         let grown = self.next();
-        least + self.between(Duration::ZERO, Duration::from_secs(1)).min(grown)
+        least
+            + self
+                .between(Duration::ZERO, Duration::from_secs(1))
+                .min(grown)
     }
 
     /// A link that came to stand and lived this long has ended.
@@ -88,7 +89,10 @@ mod tests {
         for whole in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
             let delay = backoff.next();
             let whole = Duration::from_secs(whole);
-            assert!(delay >= whole / 2 && delay <= whole, "{delay:?} of {whole:?}");
+            assert!(
+                delay >= whole / 2 && delay <= whole,
+                "{delay:?} of {whole:?}"
+            );
         }
     }
 

@@ -106,8 +106,12 @@ impl Address {
     /// Reads the address of a target; says what is wrong with it.
     pub fn of(target: &Target) -> Result<Self, CloseReason> {
         let bad = |what: String| failed(LinkFailure::BadAddress, what);
-        let mut url = Url::parse(target.url.trim())
-            .map_err(|error| bad(format!("The address {:?} is not valid: {error}.", target.url)))?;
+        let mut url = Url::parse(target.url.trim()).map_err(|error| {
+            bad(format!(
+                "The address {:?} is not valid: {error}.",
+                target.url
+            ))
+        })?;
         let is_secure = match url.scheme() {
             "wss" => true,
             "ws" => false,
@@ -516,7 +520,10 @@ async fn connect(host: &str, port: u16, limit: Duration) -> Result<TcpStream, Di
                 None if attempts.is_empty() => {
                     let error = first_error
                         .unwrap_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable));
-                    return Err(DialError::new(kind_of(&error), connect_words(&error, host, port)));
+                    return Err(DialError::new(
+                        kind_of(&error),
+                        connect_words(&error, host, port),
+                    ));
                 }
                 None => {}
             }
@@ -642,7 +649,11 @@ mod tests {
         ] {
             assert!(address(url, false).is_ok(), "{url}");
         }
-        for url in ["ws://10.0.0.7/ws", "ws://gateway.test/ws", "ws://localhost.evil.test/ws"] {
+        for url in [
+            "ws://10.0.0.7/ws",
+            "ws://gateway.test/ws",
+            "ws://localhost.evil.test/ws",
+        ] {
             let reason = address(url, false).unwrap_err();
             assert!(reason.words().contains("wss://"), "{url}: {reason:?}");
             assert!(address(url, true).is_ok(), "{url}");
@@ -651,7 +662,12 @@ mod tests {
 
     #[test]
     fn an_address_holds_no_secret_and_has_a_known_scheme() {
-        for url in ["wss://ada:pw@host/ws", "https://host/ws", "host", "file:///etc"] {
+        for url in [
+            "wss://ada:pw@host/ws",
+            "https://host/ws",
+            "host",
+            "file:///etc",
+        ] {
             assert!(
                 matches!(
                     address(url, true),
@@ -711,7 +727,11 @@ mod tests {
         ]);
         assert_eq!(
             mixed,
-            [of("[2001:db8::1]:1"), of("192.0.2.1:1"), of("[2001:db8::2]:1")]
+            [
+                of("[2001:db8::1]:1"),
+                of("192.0.2.1:1"),
+                of("[2001:db8::2]:1")
+            ]
         );
     }
 }

@@ -57,7 +57,9 @@ fn read_authorities(path: &Path) -> Result<Vec<CertificateDer<'static>>, CloseRe
     let wrong = |what: String| {
         failed(
             LinkFailure::Tls,
-            format!("The file with certificate authorities {what}. Check `ca_file` of the account."),
+            format!(
+                "The file with certificate authorities {what}. Check `ca_file` of the account."
+            ),
         )
     };
     let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path)
@@ -121,7 +123,11 @@ fn day(time: UnixTime) -> String {
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * of_year + 2) / 153;
     let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     format!("{year:04}-{month:02}-{day:02}")
 }

@@ -15,8 +15,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::error::ProtocolError;
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{ClientRequestBuilder, Error, Message, Utf8Bytes};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
@@ -55,14 +55,22 @@ async fn upgrade(
         .max_frame_size(Some(BINARY_LIMIT))
         .read_buffer_size(64 * 1024)
         .write_buffer_size(0);
-    match timeout(limit, client_async_with_config(request, stream, Some(config))).await {
+    match timeout(
+        limit,
+        client_async_with_config(request, stream, Some(config)),
+    )
+    .await
+    {
         Ok(Ok((socket, _))) => Ok(socket),
         Ok(Err(Error::Http(response))) => Err(CloseReason::HttpStatus {
             status: response.status().as_u16(),
         }),
         Ok(Err(Error::Io(error))) => Err(failed(
             LinkFailure::Broken,
-            format!("{} broke off before the WebSocket was open: {error}", address.host),
+            format!(
+                "{} broke off before the WebSocket was open: {error}",
+                address.host
+            ),
         )),
         Ok(Err(error)) => Err(match end_of(error, &address.host) {
             CloseReason::Failed { detail, .. } => failed(
@@ -103,9 +111,13 @@ fn start(socket: Socket, limits: Limits) -> Link {
         limits,
     };
     link.tasks.0.push(tokio::spawn(reader.run()));
-    link.tasks
-        .0
-        .push(tokio::spawn(write(sink, outgoing, pings, ended, limits.send)));
+    link.tasks.0.push(tokio::spawn(write(
+        sink,
+        outgoing,
+        pings,
+        ended,
+        limits.send,
+    )));
     link
 }
 
@@ -289,7 +301,10 @@ fn end_of(error: Error, who: &str) -> CloseReason {
             format!("{who} ended the connection without a word."),
         ),
         Error::Io(error) => {
-            if let Some(inner) = error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>()) {
+            if let Some(inner) = error
+                .get_ref()
+                .and_then(|e| e.downcast_ref::<rustls::Error>())
+            {
                 return failed(LinkFailure::Tls, tls::words(inner, who));
             }
             failed(kind_of(&error), format!("The connection broke: {error}"))
