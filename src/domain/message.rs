@@ -3,7 +3,7 @@
 use super::attachment::Attachment;
 use super::command::Refusal;
 use super::ids::{AttachmentId, CommandId, MessageKey, RemoteId, RunId};
-use crate::text::SafeText;
+use crate::text::{GrowingText, SafeText, common_prefix};
 
 /// Who wrote a message.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
@@ -105,13 +105,10 @@ pub struct IncomingMessage {
 /// stayed the same.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Body {
-    /// Cleaned.
-    text: SafeText,
-    /// As it came; kept only when cleaning changed something.
-    raw: Option<String>,
+    text: GrowingText,
     /// Goes up with every change.
     revision: u32,
-    /// Bytes at the start of `text` that the last change left alone.
+    /// Bytes at the start of the cleaned text that the last change left alone.
     stable: usize,
 }
 
@@ -125,12 +122,12 @@ impl Body {
 
     /// The cleaned text.
     pub fn text(&self) -> &SafeText {
-        &self.text
+        self.text.clean()
     }
 
     /// The text as it came, for comparison with history and for raw export only.
     pub fn raw(&self) -> &str {
-        self.raw.as_deref().unwrap_or(self.text.as_str())
+        self.text.raw()
     }
 
     /// Goes up with every change.
@@ -145,73 +142,29 @@ impl Body {
 
     /// Whether there is any text.
     pub fn is_empty(&self) -> bool {
-        self.text.is_empty()
+        self.text().is_empty()
     }
 
     /// Applies a change; true when the text is another one now. Only what changed is cleaned.
     pub fn apply(&mut self, patch: TextPatch) -> bool {
-        let old_len = self.raw().len();
-        let (new_raw, common) = match patch {
+        match patch {
             TextPatch::Append(more) => {
                 if more.is_empty() {
                     return false;
                 }
-                let mut raw = self.raw().to_owned();
-                raw.push_str(&more);
-                (raw, old_len)
+                self.stable = self.text.append(&more);
             }
             TextPatch::Replace(raw) => {
                 let common = common_prefix(self.raw(), &raw);
-                if common == raw.len() && common == old_len {
+                if common == raw.len() && common == self.raw().len() {
                     return false;
                 }
-                (raw, common)
-            }
-        };
-        self.revision = self.revision.wrapping_add(1);
-        match &self.raw {
-            None => {
-                // The cleaned text is the raw one, so the cut can be made in it directly. One
-                // grapheme cluster may reach over the cut, so cleaning begins a little earlier.
-                let start = crate::text::clean_start(&new_raw, common);
-                let tail = SafeText::prose(&new_raw[start..]);
-                if tail.as_str() == &new_raw[start..] {
-                    self.stable = common.min(self.text.as_str().len());
-                    self.text.truncate_to(start);
-                    self.text.append(&tail);
-                } else {
-                    let text = SafeText::prose(&new_raw);
-                    self.stable = common_prefix(self.text.as_str(), text.as_str());
-                    self.text = text;
-                    self.raw = Some(new_raw);
-                }
-            }
-            Some(_) => {
-                let text = SafeText::prose(&new_raw);
-                self.stable = common_prefix(self.text.as_str(), text.as_str());
-                self.raw = (text.as_str() != new_raw).then_some(new_raw);
-                self.text = text;
+                self.stable = self.text.replace(raw, common);
             }
         }
+        self.revision = self.revision.wrapping_add(1);
         true
     }
-}
-
-/// Length of the longest common prefix in bytes, cut back to a character boundary of both.
-fn common_prefix(a: &str, b: &str) -> usize {
-    let (x, y) = (a.as_bytes(), b.as_bytes());
-    let limit = x.len().min(y.len());
-    let mut n = 0;
-    while n + 64 <= limit && x[n..n + 64] == y[n..n + 64] {
-        n += 64;
-    }
-    while n < limit && x[n] == y[n] {
-        n += 1;
-    }
-    while !a.is_char_boundary(n) || !b.is_char_boundary(n) {
-        n -= 1;
-    }
-    n
 }
 
 /// A message in a timeline.

@@ -1,8 +1,16 @@
 //! Text that is safe to show: the one type every sink takes, the one width function, grapheme
 //! cuts and truncation. Knows nothing else of ours.
 
+mod class;
+mod clean;
+mod growing;
+mod names;
 mod safe;
 mod width;
 
-pub use safe::{SafeText, clean_start};
-pub use width::{cut_to_width, graphemes, truncate, width};
+pub use growing::{GrowingText, common_prefix};
+pub use names::mixes_scripts;
+pub use safe::{SafeText, clean_line};
+pub use width::{
+    Cluster, Clusters, cluster_width, clusters, cut_to_width, graphemes, truncate, width,
+};

@@ -1,27 +1,66 @@
 //! `SafeText`: made at the boundary, taken by every sink.
+//!
+//! | | prose | label | command |
+//! |---|---|---|---|
+//! | line feed | line break | `␊` | line break |
+//! | tab | spaces to the next stop | one space | spaces to the next stop |
+//! | other C0, DEL | control picture | control picture | control picture |
+//! | NEL, U+2028, U+2029 | line break | mark | named |
+//! | C1, bidi controls, fillers, zero width, private use, tags, noncharacters | one mark for a row | one mark for a row | each named |
+//! | joiners, variation selectors | kept where they join | kept where they join | kept where they join, else named |
+//! | marks on one character | 6 | 3 | 3, the rest named |
+//! | length | free | 256 cells, then `…` | free |
+//!
+//! So no text holds a control character but the line feed, every cluster takes one to four cells,
+//! and nothing is taken out without a trace.
 
+use super::clean::{Manner, clean};
 use std::fmt;
 
-/// Text without control characters (but line breaks in prose), without bidi overrides, with capped
-/// combining runs. What was taken out left a visible mark.
+/// Cells of a label.
+const LABEL_CELLS: usize = 256;
+/// Bytes of a label that are looked at: even of marks there are no more than fill it.
+const LABEL_BYTES: usize = 16 * 1024;
+
+/// Text that no terminal takes for an order and no reader for something else.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SafeText(String);
 
 impl SafeText {
     /// Cleans prose: messages, tool output. Line breaks stay, tabs become spaces.
     pub fn prose(raw: &str) -> Self {
-        Self(clean(raw, true))
+        Self(clean(raw, Manner::Prose))
     }
 
     /// Cleans a one-line label: names, titles, file names. At most 256 cells.
     pub fn label(raw: &str) -> Self {
-        Self(super::truncate(&clean(raw, false), 256))
+        let mut end = raw.len().min(LABEL_BYTES);
+        while !raw.is_char_boundary(end) {
+            end -= 1;
+        }
+        let mut cleaned = clean(&raw[..end], Manner::Label);
+        if end < raw.len() {
+            cleaned.push('…');
+        }
+        Self(super::truncate(&cleaned, LABEL_CELLS))
     }
 
-    /// Cleans a command for an approval: line breaks stay, everything else unusual is marked and
-    /// nothing is left out.
+    /// Cleans a command for an approval: line breaks stay, everything else unusual is marked or
+    /// named and nothing is left out.
     pub fn command(raw: &str) -> Self {
-        Self(clean(raw, true))
+        Self(clean(raw, Manner::Command))
+    }
+
+    /// Cleans what should be one picture: the first cluster, if it takes at most two cells.
+    pub fn glyph(raw: &str) -> Self {
+        let start: String = raw.trim_start().chars().take(32).collect();
+        let cleaned = clean(&start, Manner::Label);
+        let first = super::clusters(&cleaned).next();
+        Self(
+            first
+                .filter(|c| c.width <= 2)
+                .map_or_else(String::new, |c| c.text.to_owned()),
+        )
     }
 
     /// The text.
@@ -34,14 +73,18 @@ impl SafeText {
         self.0.is_empty()
     }
 
-    /// Cuts the text back to `len` bytes, a character boundary.
-    pub(crate) fn truncate_to(&mut self, len: usize) {
-        self.0.truncate(len);
+    /// From what `clean` gave.
+    pub(super) fn from_cleaned(text: String) -> Self {
+        Self(text)
     }
 
-    /// Adds cleaned text at the end.
-    pub(crate) fn append(&mut self, more: &SafeText) {
-        self.0.push_str(&more.0);
+    /// Adds text that was found clean behind this one.
+    pub(super) fn push_clean(&mut self, text: &str) {
+        self.0.push_str(text);
+    }
+
+    pub(super) fn take(&mut self) -> String {
+        std::mem::take(&mut self.0)
     }
 }
 
@@ -66,50 +109,15 @@ impl AsRef<str> for SafeText {
 /// From a literal of ours.
 impl From<&'static str> for SafeText {
     fn from(text: &'static str) -> Self {
-        Self(clean(text, true))
+        Self(clean(text, Manner::Prose))
     }
 }
 
-/// Where cleaning of `raw` has to begin when everything before `changed` is known to be clean: a
-/// little before, so that no grapheme cluster is cut.
-pub fn clean_start(raw: &str, changed: usize) -> usize {
-    let mut start = changed.saturating_sub(64);
-    while start > 0 && !raw.is_char_boundary(start) {
-        start -= 1;
+/// Cleans one line that was made from clean text by decoding: entities and escapes of Markdown can
+/// bring back what cleaning took out. Not cut.
+pub fn clean_line(raw: &str) -> std::borrow::Cow<'_, str> {
+    if raw.bytes().all(|b| (0x20..0x7f).contains(&b)) {
+        return raw.into();
     }
-    // Begin after a line break or space where one is near; both end a cluster.
-    raw[..changed.min(raw.len())]
-        .bytes()
-        .enumerate()
-        .skip(start)
-        .find(|(_, b)| *b == b'\n' || *b == b' ')
-        .map_or(start, |(i, _)| i + 1)
-}
-
-fn clean(raw: &str, keep_breaks: bool) -> String {
-    if raw
-        .bytes()
-        .all(|b| (0x20..0x7f).contains(&b) || (keep_breaks && b == b'\n'))
-    {
-        return raw.to_owned();
-    }
-    let mut out = String::with_capacity(raw.len());
-    for c in raw.chars() {
-        match c {
-            '\n' if keep_breaks => out.push('\n'),
-            '\t' => out.push_str("    "),
-            '\u{0}'..='\u{1f}' => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}')),
-            '\u{7f}' => out.push('\u{2421}'),
-            '\u{80}'..='\u{9f}' => out.push('\u{fffd}'),
-            '\u{202a}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{61c}' => {
-                out.push('\u{fffd}');
-            }
-            c => out.push(c),
-        }
-    }
-    out
+    clean(raw, Manner::Label).into()
 }
