@@ -44,6 +44,9 @@ pub enum Effect {
         name: SafeText,
     },
     Copy(SafeText),
+    /// Copies what lies between the ends of `Screen::selection`, as text without frames and
+    /// padding; the view knows it.
+    CopySelection,
     /// A notification of the desktop or the terminal; the shell limits their rate.
     Notify {
         account: AccountId,

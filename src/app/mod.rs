@@ -11,6 +11,7 @@
 pub mod action;
 pub mod effect;
 pub mod event;
+pub mod keymap;
 pub mod screen;
 pub mod state;
 

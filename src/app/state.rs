@@ -1,5 +1,6 @@
 //! The whole state of the program, made of sub-states; a reducer gets only the one it needs.
 
+use super::keymap::Keymap;
 use super::screen::Screen;
 use super::screen::composer::Composer;
 use super::screen::viewport::Viewport;
@@ -41,6 +42,11 @@ pub struct State {
     pub title: SafeText,
     /// The store said no to a write; windows are not shortened any more, so that nothing is lost.
     pub store_fails: bool,
+    pub keymap: Keymap,
+    /// What the wizard can add, handed in at start.
+    pub kinds: Vec<AccountKind>,
+    /// Names of the themes that were found, handed in at start.
+    pub themes: Vec<String>,
 }
 
 /// What several events collect, so that messages and the cursor behind them share a transaction.
@@ -59,6 +65,27 @@ pub enum Redraw {
     /// At the pace of the line.
     Paced,
     Now,
+}
+
+/// A kind of account the wizard can add, described by the protocols themselves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AccountKind {
+    /// The value of the field "kind".
+    pub name: String,
+    pub title: SafeText,
+    pub hint: SafeText,
+    pub fields: Vec<AccountField>,
+}
+
+/// One line of the wizard.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AccountField {
+    pub name: String,
+    pub title: SafeText,
+    pub hint: SafeText,
+    /// It is the account's secret and shown as dots.
+    pub is_secret: bool,
+    pub is_required: bool,
 }
 
 /// Counters for ids. The base is random, so that two running programs never mint the same.
@@ -282,6 +309,9 @@ impl State {
             wake: None,
             title: SafeText::default(),
             store_fails: false,
+            keymap: Keymap::default(),
+            kinds: Vec::new(),
+            themes: Vec::new(),
         }
     }
 

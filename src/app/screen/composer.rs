@@ -1,18 +1,59 @@
-//! The composer: text edited by grapheme clusters, with undo, kill ring, history and what hangs on
-//! the draft. One for each conversation.
+//! The composer: text edited by grapheme clusters, with undo, history and what hangs on the draft.
+//! One for each conversation, so a draft can only go where it was begun.
+//!
+//! The model always holds the whole text. A long paste is folded into a *chip* for the eye only:
+//! `shown` replaces it by a short label, and every motion steps over it as over one cluster.
 
+use super::drawer::Drawer;
+use super::line::{after, before, word_after, word_before};
 use crate::app::event::FileFacts;
-use crate::domain::RemoteId;
+use crate::domain::{DraftRecord, Moment, RemoteId};
+use crate::text;
+use std::ops::Range;
 use std::path::PathBuf;
+
+pub use super::shown::{Piece, Shown};
+
+/// A paste with more lines than this becomes a chip.
+pub const CHIP_LINES: usize = 8;
+/// A paste with more characters than this becomes a chip.
+pub const CHIP_CHARACTERS: usize = 1000;
+/// Steps that undo goes back, and bytes they hold at most.
+const UNDO_STEPS: usize = 200;
+const UNDO_BYTES: usize = 1 << 20;
+/// Inputs of this run of the program that Up finds before the store is asked.
+const RECENT: usize = 100;
 
 /// A draft and the caret in it.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Composer {
     text: String,
-    /// Byte offset, on a cluster boundary.
+    /// Byte offset, on a cluster boundary, never inside a chip.
     caret: usize,
     pub reply_to: Option<RemoteId>,
     pub files: Vec<DraftFile>,
+    /// The other end of the selection.
+    anchor: Option<usize>,
+    /// Folded pastes: ranges of the text, sorted and apart.
+    chips: Vec<Range<usize>>,
+    undo: Vec<Step>,
+    redo: Vec<Step>,
+    last_edit: Edit,
+    /// Where the last yank stands, so that the next one can take its place.
+    yanked: Option<(Range<usize>, usize)>,
+    /// The column that motions by row want to stay in.
+    wanted_column: Option<usize>,
+    /// Inputs of this run of the program, newest last; cleared drafts are among them.
+    recent: Vec<String>,
+    /// Inputs the store knows, newest first; none before it was asked.
+    stored: Option<Vec<String>>,
+    browsing: Option<Browsing>,
+    /// The command drawer or the list of paths, while it is open.
+    pub drawer: Option<Drawer>,
+    /// When the oldest change was made that is not in the store.
+    pub unsaved_since: Option<Moment>,
+    /// Up was pressed and the store has not answered yet.
+    pub awaits_inputs: bool,
 }
 
 /// A file that hangs on a draft.
@@ -23,8 +64,46 @@ pub struct DraftFile {
     pub facts: Option<FileFacts>,
 }
 
+/// What undo goes back to.
+#[derive(Clone, PartialEq, Debug)]
+struct Step {
+    text: String,
+    caret: usize,
+    chips: Vec<Range<usize>>,
+}
+
+/// The sort of the last change; equal ones in a row are one step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Edit {
+    #[default]
+    None,
+    TypedWord,
+    TypedBlank,
+    Deleted,
+    Other,
+}
+
+/// Walking through earlier inputs.
+#[derive(Clone, PartialEq, Debug)]
+struct Browsing {
+    /// How many inputs back; one is the newest.
+    back: usize,
+    /// The draft that was there before.
+    draft: Step,
+}
+
+/// What became of a step back in the history.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HistoryStep {
+    Moved,
+    /// The store has to be asked first.
+    NeedsStore,
+    /// There is nothing older, or newer.
+    End,
+}
+
 impl Composer {
-    /// The text of the draft.
+    /// The whole text of the draft.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -39,18 +118,646 @@ impl Composer {
         self.text.is_empty() && self.files.is_empty()
     }
 
+    /// The selected part of the text.
+    pub fn selection(&self) -> Option<Range<usize>> {
+        let anchor = self.anchor?;
+        let range = anchor.min(self.caret)..anchor.max(self.caret);
+        (!range.is_empty()).then_some(range)
+    }
+
+    /// The selected text.
+    pub fn selected_text(&self) -> Option<&str> {
+        self.selection().map(|range| &self.text[range])
+    }
+
+    /// Folded pastes as ranges of the text.
+    pub fn chips(&self) -> &[Range<usize>] {
+        &self.chips
+    }
+
+    /// Characters, as servers count them.
+    pub fn characters(&self) -> usize {
+        self.text.chars().count()
+    }
+
+    /// The draft as it is drawn in `columns` cells.
+    pub fn shown(&self, columns: usize) -> Shown {
+        Shown::new(
+            &self.text,
+            self.caret,
+            self.selection(),
+            &self.chips,
+            columns,
+        )
+    }
+
+    /// What the store keeps; none for an empty draft.
+    pub fn record(&self, now: Moment) -> Option<DraftRecord> {
+        if self.is_empty() && self.reply_to.is_none() {
+            return None;
+        }
+        Some(DraftRecord {
+            text: self.text.clone(),
+            caret: self.caret,
+            reply_to: self.reply_to.clone(),
+            files: self.files.iter().map(|file| file.path.clone()).collect(),
+            saved_ms: now.wall_ms,
+        })
+    }
+
+    /// Takes over what the store kept. Files have to be looked at again.
+    pub fn restore(&mut self, record: &DraftRecord) {
+        self.put(&record.text, record.caret);
+        self.fold_if_long();
+        self.reply_to = record.reply_to.clone();
+        self.files = record
+            .files
+            .iter()
+            .map(|path| DraftFile {
+                path: path.clone(),
+                facts: None,
+            })
+            .collect();
+        self.undo.clear();
+        self.unsaved_since = None;
+    }
+
     /// Puts this text in place of what is there.
     pub fn put(&mut self, text: &str, caret: usize) {
+        self.remember(Edit::Other);
         self.text = text.to_owned();
+        self.chips.clear();
+        self.place(caret);
+    }
+
+    /// Takes the text out; what hangs on the draft stays. Undo brings the text back.
+    pub fn take(&mut self) -> String {
+        self.remember(Edit::Other);
+        let text = std::mem::take(&mut self.text);
+        self.chips.clear();
+        self.place(0);
+        self.browsing = None;
+        self.drawer = None;
+        text
+    }
+
+    /// Remembers an input, so that Up finds it.
+    pub fn remember_input(&mut self, text: &str) {
+        if text.trim().is_empty() {
+            return;
+        }
+        self.recent.retain(|known| known != text);
+        self.recent.push(text.to_owned());
+        if self.recent.len() > RECENT {
+            self.recent.remove(0);
+        }
+        self.browsing = None;
+    }
+
+    // Typing and deleting
+
+    /// Types text at the caret, in place of the selection.
+    pub fn insert(&mut self, text: &str) {
+        let edit = match text.chars().next() {
+            Some(c) if c.is_whitespace() => Edit::TypedBlank,
+            Some(_) => Edit::TypedWord,
+            None => return,
+        };
+        // A blank ends the word, so it belongs to the same step as the word before it.
+        let continues = matches!(
+            (self.last_edit, edit),
+            (Edit::TypedWord, _) | (Edit::TypedBlank, Edit::TypedBlank)
+        ) && self.anchor.is_none()
+            && !text.contains('\n');
+        if continues {
+            self.last_edit = edit;
+            self.redo.clear();
+        } else {
+            self.remember(edit);
+        }
+        let range = self.selection().unwrap_or(self.caret..self.caret);
+        self.replace(range, text);
+        self.last_edit = edit;
+    }
+
+    /// Puts pasted text in; a long one is folded.
+    pub fn paste(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.remember(Edit::Other);
+        let range = self.selection().unwrap_or(self.caret..self.caret);
+        let start = range.start;
+        self.replace(range, text);
+        if is_long(text) {
+            self.chips.push(start..start + text.len());
+            self.chips.sort_by_key(|chip| chip.start);
+        }
+    }
+
+    /// Unfolds the chip before, after or around the caret; false when there is none.
+    pub fn unfold(&mut self) -> bool {
+        let caret = self.caret;
+        let Some(at) = self
+            .chips
+            .iter()
+            .position(|chip| chip.start <= caret && caret <= chip.end)
+            .or_else(|| (!self.chips.is_empty()).then(|| self.chips.len() - 1))
+        else {
+            return false;
+        };
+        self.chips.remove(at);
+        true
+    }
+
+    /// Deletes the selection, else from the caret to where `motion` leads. Returns what went.
+    pub fn delete(&mut self, motion: Motion) -> Option<String> {
+        let range = match self.selection() {
+            Some(range) => range,
+            None => {
+                let to = self.target(motion);
+                to.min(self.caret)..to.max(self.caret)
+            }
+        };
+        if range.is_empty() {
+            return None;
+        }
+        let is_small = matches!(motion, Motion::Left | Motion::Right);
+        if !(is_small && self.last_edit == Edit::Deleted) {
+            self.remember(Edit::Deleted);
+        }
+        let gone = self.text[range.clone()].to_owned();
+        self.replace(range, "");
+        self.last_edit = if is_small { Edit::Deleted } else { Edit::Other };
+        Some(gone)
+    }
+
+    /// Deletes the line of the caret with its break. Returns what went.
+    pub fn delete_line(&mut self) -> Option<String> {
+        let mut range = self.line();
+        if range.end < self.text.len() {
+            range.end += 1;
+        } else if range.start > 0 {
+            range.start -= 1;
+        }
+        if range.is_empty() {
+            return None;
+        }
+        self.remember(Edit::Other);
+        let gone = self.text[range.clone()].to_owned();
+        self.replace(range, "");
+        self.caret = self.line().start;
+        Some(gone)
+    }
+
+    /// Empties the line of the caret. Returns what went.
+    pub fn empty_line(&mut self) -> Option<String> {
+        let range = self.line();
+        self.remember(Edit::Other);
+        let gone = self.text[range.clone()].to_owned();
+        self.replace(range, "");
+        (!gone.is_empty()).then_some(gone)
+    }
+
+    /// The text of the line of the caret.
+    pub fn line_text(&self) -> &str {
+        &self.text[self.line()]
+    }
+
+    /// Puts back the `nth` newest of what was deleted; a repeat takes the place of the one before.
+    pub fn yank(&mut self, kills: &[String], again: bool) {
+        let (range, nth) = match (&self.yanked, again) {
+            (Some((range, nth)), true) if range.end <= self.text.len() => {
+                (range.clone(), (nth + 1) % kills.len().max(1))
+            }
+            _ => (self.selection().unwrap_or(self.caret..self.caret), 0),
+        };
+        let Some(text) = kills.len().checked_sub(1 + nth).and_then(|i| kills.get(i)) else {
+            return;
+        };
+        self.remember(Edit::Other);
+        let start = range.start;
+        self.replace(range, text);
+        self.yanked = Some((start..start + text.len(), nth));
+    }
+
+    /// Goes one step back.
+    pub fn undo(&mut self) -> bool {
+        let Some(step) = self.undo.pop() else {
+            return false;
+        };
+        let now = self.step();
+        self.redo.push(now);
+        self.go_to(step);
+        true
+    }
+
+    /// Takes one step back back.
+    pub fn redo(&mut self) -> bool {
+        let Some(step) = self.redo.pop() else {
+            return false;
+        };
+        let now = self.step();
+        self.undo.push(now);
+        self.go_to(step);
+        true
+    }
+
+    // Motions
+
+    /// Moves the caret; `extends` keeps the other end of the selection.
+    pub fn go(&mut self, motion: Motion, extends: bool) {
+        let selection = self.selection();
+        self.set_anchor(extends);
+        // A motion out of a selection goes to its end first.
+        self.caret = match (selection, extends, motion) {
+            (Some(range), false, Motion::Left) => range.start,
+            (Some(range), false, Motion::Right) => range.end,
+            _ => self.target(motion),
+        };
+        self.settle();
+    }
+
+    /// Moves the caret by rows as they are drawn in `columns` cells; false at the first or last.
+    pub fn go_rows(&mut self, rows: isize, columns: usize) -> bool {
+        let shown = self.shown(columns);
+        let Some(row) = shown.caret_row.checked_add_signed(rows) else {
+            return false;
+        };
+        if row >= shown.rows.len() {
+            return false;
+        }
+        let column = self.wanted_column.unwrap_or(shown.caret_column);
+        self.set_anchor(false);
+        self.caret = shown.text_offset(shown.offset_at(row, column));
+        self.settle();
+        self.wanted_column = Some(column);
+        true
+    }
+
+    /// Puts the caret where the mouse points.
+    pub fn go_to_cell(&mut self, row: usize, column: usize, columns: usize) {
+        let shown = self.shown(columns);
+        let row = row.min(shown.rows.len().saturating_sub(1));
+        self.set_anchor(false);
+        self.caret = shown.text_offset(shown.offset_at(row, column));
+        self.settle();
+    }
+
+    /// Selects everything.
+    pub fn select_all(&mut self) {
+        self.anchor = Some(0);
+        self.caret = self.text.len();
+        self.settle();
+    }
+
+    /// Gives the selection up; false when there is none.
+    pub fn unselect(&mut self) -> bool {
+        self.anchor.take().is_some()
+    }
+
+    // History
+
+    /// One input back.
+    pub fn older(&mut self) -> HistoryStep {
+        let back = self.browsing.as_ref().map_or(0, |browsing| browsing.back) + 1;
+        let draft = self
+            .browsing
+            .as_ref()
+            .map_or_else(|| self.text.clone(), |browsing| browsing.draft.text.clone());
+        match self.input(back, &draft) {
+            Some(text) => {
+                let draft = match self.browsing.take() {
+                    Some(browsing) => browsing.draft,
+                    None => {
+                        self.remember(Edit::Other);
+                        self.step()
+                    }
+                };
+                self.browsing = Some(Browsing { back, draft });
+                self.show_input(&text);
+                HistoryStep::Moved
+            }
+            None if self.stored.is_none() => HistoryStep::NeedsStore,
+            None => HistoryStep::End,
+        }
+    }
+
+    /// One input on; after the newest comes the draft again.
+    pub fn newer(&mut self) -> HistoryStep {
+        let Some(browsing) = self.browsing.take() else {
+            return HistoryStep::End;
+        };
+        if browsing.back <= 1 {
+            self.go_to(browsing.draft);
+            return HistoryStep::Moved;
+        }
+        let back = browsing.back - 1;
+        let text = self.input(back, &browsing.draft.text).unwrap_or_default();
+        self.browsing = Some(Browsing { back, ..browsing });
+        self.show_input(&text);
+        HistoryStep::Moved
+    }
+
+    /// Takes what the store knows, newest first.
+    pub fn learn_inputs(&mut self, texts: Vec<String>) {
+        self.stored = Some(texts);
+    }
+
+    /// The input so many steps back. An unchanged draft is not offered as its own history.
+    fn input(&self, back: usize, draft: &str) -> Option<String> {
+        let stored = self.stored.iter().flatten();
+        self.recent
+            .iter()
+            .rev()
+            .chain(stored.filter(|text| !self.recent.contains(text)))
+            .filter(|text| *text != draft)
+            .nth(back - 1)
+            .cloned()
+    }
+
+    fn show_input(&mut self, text: &str) {
+        self.text = text.to_owned();
+        self.chips.clear();
+        self.fold_if_long();
+        self.place(self.text.len());
+        self.last_edit = Edit::Other;
+    }
+
+    // Inside
+
+    fn fold_if_long(&mut self) {
+        if is_long(&self.text) && self.text.len() > 4 * CHIP_CHARACTERS {
+            self.chips = std::iter::once(0..self.text.len()).collect();
+            self.caret = self.text.len();
+        }
+    }
+
+    fn place(&mut self, caret: usize) {
+        self.anchor = None;
         self.caret = caret.min(self.text.len());
         while !self.text.is_char_boundary(self.caret) {
             self.caret -= 1;
         }
+        self.settle();
     }
 
-    /// Takes the text out; what hangs on the draft stays.
-    pub fn take(&mut self) -> String {
-        self.caret = 0;
-        std::mem::take(&mut self.text)
+    fn set_anchor(&mut self, extends: bool) {
+        if !extends {
+            self.anchor = None;
+        } else if self.anchor.is_none() {
+            self.anchor = Some(self.caret);
+        }
+    }
+
+    /// After a motion: the caret leaves the inside of a chip, and one thing ends, the next begins.
+    fn settle(&mut self) {
+        if let Some(chip) = self
+            .chips
+            .iter()
+            .find(|chip| chip.start < self.caret && self.caret < chip.end)
+        {
+            self.caret = chip.end;
+        }
+        self.wanted_column = None;
+        self.yanked = None;
+        self.last_edit = Edit::None;
+    }
+
+    /// The line of the caret, without its break.
+    fn line(&self) -> Range<usize> {
+        let start = self.text[..self.caret].rfind('\n').map_or(0, |at| at + 1);
+        let end = self.text[self.caret..]
+            .find('\n')
+            .map_or(self.text.len(), |at| self.caret + at);
+        start..end
+    }
+
+    fn target(&self, motion: Motion) -> usize {
+        let (text, caret) = (self.text.as_str(), self.caret);
+        let to = match motion {
+            Motion::Left => before(text, caret),
+            Motion::Right => after(text, caret),
+            Motion::WordLeft => word_before(text, caret),
+            Motion::WordRight => word_after(text, caret),
+            Motion::LineStart => self.line().start,
+            Motion::LineEnd => self.line().end,
+            // A second press at the end of a line takes the break.
+            Motion::KillEnd => {
+                let end = self.line().end;
+                if end == caret {
+                    after(text, caret)
+                } else {
+                    end
+                }
+            }
+            Motion::KillStart => {
+                let start = self.line().start;
+                if start == caret {
+                    before(text, caret)
+                } else {
+                    start
+                }
+            }
+            Motion::TextStart => 0,
+            Motion::TextEnd => text.len(),
+        };
+        // A chip is one step.
+        self.chips
+            .iter()
+            .find(|chip| chip.start < to && to < chip.end)
+            .map_or(to, |chip| if to < caret { chip.start } else { chip.end })
+    }
+
+    /// Every change of the text goes through here, so that chips and caret stay right.
+    fn replace(&mut self, range: Range<usize>, with: &str) {
+        self.chips.retain_mut(|chip| {
+            if chip.end <= range.start {
+                return true;
+            }
+            if chip.start >= range.end {
+                chip.start = chip.start - range.len() + with.len();
+                chip.end = chip.end - range.len() + with.len();
+                return true;
+            }
+            false
+        });
+        self.caret = range.start + with.len();
+        self.text.replace_range(range, with);
+        self.anchor = None;
+        self.wanted_column = None;
+        self.yanked = None;
+        self.browsing = None;
+    }
+
+    fn step(&self) -> Step {
+        Step {
+            text: self.text.clone(),
+            caret: self.caret,
+            chips: self.chips.clone(),
+        }
+    }
+
+    fn remember(&mut self, edit: Edit) {
+        let step = self.step();
+        if self.undo.last().is_none_or(|last| last.text != step.text) {
+            self.undo.push(step);
+        }
+        let mut bytes: usize = self.undo.iter().map(|step| step.text.len()).sum();
+        while self.undo.len() > 1 && (self.undo.len() > UNDO_STEPS || bytes > UNDO_BYTES) {
+            bytes -= self.undo.remove(0).text.len();
+        }
+        self.redo.clear();
+        self.last_edit = edit;
+    }
+
+    fn go_to(&mut self, step: Step) {
+        self.text = step.text;
+        self.chips = step.chips;
+        self.browsing = None;
+        self.place(step.caret);
+    }
+}
+
+/// Where the caret can go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Motion {
+    Left,
+    Right,
+    WordLeft,
+    WordRight,
+    LineStart,
+    LineEnd,
+    /// To the start of the line, or over the break before it.
+    KillStart,
+    /// To the end of the line, or over its break.
+    KillEnd,
+    TextStart,
+    TextEnd,
+}
+
+fn is_long(text: &str) -> bool {
+    text.lines().nth(CHIP_LINES).is_some() || text.chars().nth(CHIP_CHARACTERS).is_some()
+}
+
+/// What stands in place of a folded paste.
+pub fn chip_label(folded: &str) -> String {
+    let lines = folded.lines().count();
+    let bytes = folded.len();
+    let size = if bytes < 1000 {
+        format!("{bytes} B")
+    } else {
+        format!("{}.{} kB", bytes / 1000, bytes % 1000 / 100)
+    };
+    let start = text::truncate(folded.lines().next().unwrap_or("").trim(), 16);
+    let start: String = start.chars().filter(|c| !c.is_control()).collect();
+    if lines > 1 {
+        format!("[{start} … {lines} lines, {size}]")
+    } else {
+        format!("[{start} … {size}]")
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn composer(text: &str) -> Composer {
+        let mut composer = Composer::default();
+        composer.insert(text);
+        composer
+    }
+
+    #[test]
+    fn typing_is_undone_by_words() {
+        let mut composer = Composer::default();
+        for c in "make it so".chars() {
+            composer.insert(&c.to_string());
+        }
+        composer.undo();
+        assert_eq!(composer.text(), "make it ");
+        composer.undo();
+        assert_eq!(composer.text(), "make ");
+        composer.redo();
+        assert_eq!(composer.text(), "make it ");
+    }
+
+    #[test]
+    fn a_chip_is_one_step_and_keeps_its_text() {
+        let long = "line\n".repeat(13);
+        let mut composer = composer("see ");
+        composer.paste(&long);
+        composer.insert("!");
+        assert!(composer.text().contains(&long));
+        assert!(composer.shown(80).text.contains("13 lines"));
+        composer.go(Motion::Left, false);
+        composer.go(Motion::Left, false);
+        assert_eq!(composer.caret(), 4);
+        composer.go(Motion::Right, false);
+        composer.delete(Motion::Left);
+        assert_eq!(composer.text(), "see !");
+        composer.undo();
+        assert!(composer.text().contains(&long));
+        assert_eq!(composer.chips().len(), 1);
+    }
+
+    #[test]
+    fn what_was_taken_out_comes_back() {
+        let mut composer = composer("long draft");
+        let text = composer.take();
+        composer.remember_input(&text);
+        assert_eq!(composer.older(), HistoryStep::Moved);
+        assert_eq!(composer.text(), "long draft");
+        assert_eq!(composer.newer(), HistoryStep::Moved);
+        assert_eq!(composer.text(), "");
+        composer.undo();
+        composer.undo();
+        assert_eq!(composer.text(), "long draft");
+    }
+
+    #[test]
+    fn history_asks_the_store_when_its_own_inputs_end() {
+        let mut composer = composer("draft");
+        assert_eq!(composer.older(), HistoryStep::NeedsStore);
+        composer.learn_inputs(vec!["b".to_owned(), "a".to_owned()]);
+        composer.older();
+        composer.older();
+        assert_eq!(composer.text(), "a");
+        assert_eq!(composer.older(), HistoryStep::End);
+        composer.newer();
+        composer.newer();
+        assert_eq!(composer.text(), "draft");
+    }
+
+    #[test]
+    fn a_killed_line_comes_back_by_yank() {
+        let mut composer = composer("one\ntwo");
+        let gone = composer.delete(Motion::KillStart).unwrap();
+        assert_eq!(composer.text(), "one\n");
+        let kills = vec!["first".to_owned(), gone];
+        composer.yank(&kills, false);
+        assert_eq!(composer.text(), "one\ntwo");
+        composer.yank(&kills, true);
+        assert_eq!(composer.text(), "one\nfirst");
+    }
+
+    #[test]
+    fn rows_follow_the_width() {
+        let mut composer = composer("alpha beta gamma");
+        assert!(composer.go_rows(-1, 8));
+        assert!(composer.go_rows(-1, 8));
+        assert!(!composer.go_rows(-1, 8));
+        assert!(composer.go_rows(1, 8));
+    }
+
+    #[test]
+    fn wide_clusters_are_one_step() {
+        let mut composer = composer("漢字ab");
+        composer.go(Motion::LineStart, false);
+        composer.go(Motion::Right, false);
+        assert_eq!(composer.shown(10).caret_column, 2);
+        composer.delete(Motion::Left);
+        assert_eq!(composer.text(), "字ab");
     }
 }

@@ -2,7 +2,10 @@
 //! overlays, toasts. Each file holds a part's state, its keys and its reducer.
 
 pub mod composer;
+pub mod drawer;
+pub mod line;
 pub mod overlay;
+pub mod shown;
 pub mod viewport;
 
 use crate::domain::{AccountId, AttachmentId, ConversationId, DecisionId, MessageKey, Moment};
@@ -47,6 +50,56 @@ pub struct Screen {
     pub quit_asked: Option<Moment>,
     /// Whether anything turns on the screen, so that the shell ticks for it.
     pub spinner_frame: u8,
+    /// Chords of a sequence that is not complete; `leader` says whether there are any.
+    pub pending: Vec<crate::input::Chord>,
+    /// The composer is in the normal mode of the vim scheme.
+    pub is_normal: bool,
+    /// Cells of a row of the composer, as the view last drew it; zero before the first frame.
+    pub composer_columns: u16,
+    /// Rows of the timeline pane at the last frame.
+    pub timeline_rows: u16,
+    /// What was deleted lately in any composer, newest last.
+    pub kills: Vec<String>,
+    /// The text that is looked for in the timeline; its matches are marked.
+    pub marked: Option<SafeText>,
+    /// Text selected with the mouse inside the timeline.
+    pub selection: Option<Selection>,
+    /// Plain text without frames and mouse, for copying with the terminal's own means.
+    pub is_bare: bool,
+    /// The todo strip shows the whole list.
+    pub todos_open: bool,
+    /// Frames for the inspector, newest last, bounded.
+    pub tapped: std::collections::VecDeque<TappedFrame>,
+    /// Reasons given with refusals lately, newest first.
+    pub reasons: Vec<String>,
+    /// The mouse holds the edge of the sidebar.
+    pub is_dragging_edge: bool,
+}
+
+/// One frame as the inspector shows it; secrets are masked already.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TappedFrame {
+    pub account: AccountId,
+    pub outgoing: bool,
+    pub at: Moment,
+    pub frame: SafeText,
+}
+
+/// A cell of an entry of the timeline, counted inside it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spot {
+    pub key: MessageKey,
+    pub row: u16,
+    pub column: u16,
+}
+
+/// Text selected with the mouse. The view knows which text lies between the two cells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Selection {
+    pub from: Spot,
+    pub to: Spot,
+    /// The button is still held.
+    pub is_dragging: bool,
 }
 
 /// The sidebar.

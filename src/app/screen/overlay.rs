@@ -83,6 +83,30 @@ pub enum Overlay {
     Welcome {
         list: List,
     },
+    /// Earlier inputs, found by what is in them.
+    Inputs {
+        filter: Line,
+        list: List,
+        texts: Vec<String>,
+        /// All conversations instead of this one.
+        everywhere: bool,
+    },
+    /// Functions of the server without a key of their own.
+    Functions {
+        account: AccountId,
+        list: List,
+    },
+    /// Which code block of an entry is copied.
+    CodeBlocks {
+        key: MessageKey,
+        list: List,
+    },
+    /// Adapter, model and folder of a conversation.
+    Profile {
+        account: AccountId,
+        conversation: ConversationId,
+        list: List,
+    },
 }
 
 /// A list with a cursor.
