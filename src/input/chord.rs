@@ -85,6 +85,12 @@ impl Chord {
             if c.is_control() {
                 return Err(bad());
             }
+            // People write Ctrl+X and mean the key, not Shift.
+            let c = if modifiers.ctrl {
+                single(c.to_lowercase(), c)
+            } else {
+                c
+            };
             return Ok(Self::of_char(c, modifiers));
         }
         let lower = rest.to_ascii_lowercase();
