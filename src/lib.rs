@@ -6,5 +6,6 @@ pub mod domain;
 pub mod input;
 pub mod link;
 pub mod protocol;
+pub mod runtime;
 pub mod text;
 pub mod transport;

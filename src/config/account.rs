@@ -25,6 +25,23 @@ pub enum Endpoint {
     Omi(ProcessEndpoint),
 }
 
+/// Where the other side of an account is, whatever it speaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EndpointPlace<'a> {
+    Network(&'a NetworkEndpoint),
+    Process(&'a ProcessEndpoint),
+}
+
+impl Endpoint {
+    /// Where it is.
+    pub fn place(&self) -> EndpointPlace<'_> {
+        match self {
+            Self::Pheby(endpoint) | Self::Iris(endpoint) => EndpointPlace::Network(endpoint),
+            Self::Omi(endpoint) => EndpointPlace::Process(endpoint),
+        }
+    }
+}
+
 /// A server on the network.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NetworkEndpoint {

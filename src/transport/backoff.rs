@@ -31,7 +31,7 @@ impl Backoff {
     }
 
     /// The next delay: between half and the whole of 1, 2, 4 … 60 seconds.
-    pub fn next(&mut self) -> Duration {
+    pub fn grown(&mut self) -> Duration {
         let whole = FIRST.saturating_mul(1 << self.failures.min(6)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
         self.between(whole / 2, whole)
@@ -42,14 +42,14 @@ impl Backoff {
     pub fn soon(&mut self) -> Duration {
         self.soon = self.soon.saturating_add(1);
         if self.soon > SOON_AT_MOST {
-            return self.next();
+            return self.grown();
         }
         self.between(Duration::from_millis(500), Duration::from_millis(1500))
     }
 
     /// A delay that is not shorter than `least`, with jitter on top.
     pub fn not_before(&mut self, least: Duration) -> Duration {
-        let grown = self.next();
+        let grown = self.grown();
         least
             + self
                 .between(Duration::ZERO, Duration::from_secs(1))
@@ -87,7 +87,7 @@ mod tests {
     fn delays_grow_to_a_minute_and_stay_there() {
         let mut backoff = Backoff::new(7);
         for whole in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
-            let delay = backoff.next();
+            let delay = backoff.grown();
             let whole = Duration::from_secs(whole);
             assert!(
                 delay >= whole / 2 && delay <= whole,
@@ -100,19 +100,19 @@ mod tests {
     fn a_short_link_does_not_forgive_and_a_long_one_does() {
         let mut backoff = Backoff::new(3);
         for _ in 0..6 {
-            backoff.next();
+            backoff.grown();
         }
         backoff.link_lived(Duration::from_secs(5));
-        assert!(backoff.next() >= Duration::from_secs(30));
+        assert!(backoff.grown() >= Duration::from_secs(30));
         backoff.link_lived(Duration::from_secs(61));
-        assert!(backoff.next() <= Duration::from_secs(1));
+        assert!(backoff.grown() <= Duration::from_secs(1));
     }
 
     #[test]
     fn two_clients_do_not_come_at_the_same_time() {
         let delays = |seed| {
             let mut backoff = Backoff::new(seed);
-            (0..6).map(|_| backoff.next()).collect::<Vec<_>>()
+            (0..6).map(|_| backoff.grown()).collect::<Vec<_>>()
         };
         assert_ne!(delays(1 << 20), delays(1 << 30));
         assert_eq!(delays(5), delays(5));

@@ -75,8 +75,8 @@ pub struct Limits {
     pub send: Duration,
     /// Silence after which a ping is sent.
     pub ping_after: Duration,
-    /// Silence after which the link counts as dead.
-    pub silence: Duration,
+    /// Further silence after which the link counts as dead.
+    pub answer: Duration,
 }
 
 impl Default for Limits {
@@ -87,7 +87,7 @@ impl Default for Limits {
             upgrade: Duration::from_secs(15),
             send: Duration::from_secs(30),
             ping_after: Duration::from_secs(25),
-            silence: Duration::from_secs(65),
+            answer: Duration::from_secs(40),
         }
     }
 }

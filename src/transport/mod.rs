@@ -8,6 +8,7 @@
 //! [`WAITING_BYTES`] bytes; after that nothing more is read and the peer feels it.
 
 pub mod backoff;
+pub mod child;
 pub mod dial;
 pub mod tls;
 pub mod websocket;
@@ -82,6 +83,17 @@ impl Link {
         }
     }
 
+    /// The next frame, or none when the writer can take one before that.
+    pub async fn next_or_room(&mut self) -> Option<Arrival> {
+        tokio::select! {
+            _ = self.outgoing.reserve() => None,
+            queued = self.incoming.recv() => Some(match queued {
+                Some(queued) => queued.arrival,
+                None => Arrival::Down(ended_without_word()),
+            }),
+        }
+    }
+
     /// Waits until the writer can take a frame, or the link is ending.
     pub async fn room(&self) {
         let _ = self.outgoing.reserve().await;
@@ -92,11 +104,11 @@ impl Link {
         let _ = self.probes.try_send(within);
     }
 
-    /// Writes the last frame, says goodbye, and gives the peer this long to go by itself.
-    pub async fn close(mut self, last: Option<Frame>, grace: Duration) -> CloseReason {
+    /// Writes the last frames, says goodbye, and gives the peer this long to go by itself.
+    pub async fn close(mut self, last: Vec<Frame>, grace: Duration) -> CloseReason {
         let farewell = async {
-            if let Some(last) = last {
-                let _ = self.outgoing.send(Outgoing::Frame(last)).await;
+            for frame in last {
+                let _ = self.outgoing.send(Outgoing::Frame(frame)).await;
             }
             let _ = self.outgoing.send(Outgoing::Close { grace }).await;
             loop {
@@ -117,7 +129,7 @@ impl Link {
     }
 }
 
-const FAREWELL: Duration = Duration::from_secs(1);
+const FAREWELL: Duration = Duration::from_secs(2);
 
 fn ended_without_word() -> CloseReason {
     failed(LinkFailure::Broken, "The connection broke.")
@@ -187,6 +199,7 @@ fn link() -> (Link, Ends) {
 }
 
 /// Where a reader puts what it read.
+#[derive(Clone)]
 struct Arrivals {
     queue: mpsc::Sender<Queued>,
     budget: Arc<Semaphore>,

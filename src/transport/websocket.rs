@@ -145,23 +145,21 @@ impl Reader {
 
     async fn read(&mut self) -> CloseReason {
         let mut heard = Instant::now();
-        let mut has_pinged = false;
+        let mut pinged: Option<Instant> = None;
         let mut probe_end: Option<Instant> = None;
         let mut closing_end: Option<Instant> = None;
         let mut farewell: Option<CloseReason> = None;
         loop {
-            let patience = if has_pinged {
-                self.limits.silence
-            } else {
-                self.limits.ping_after
-            };
-            let mut wake = heard + patience;
+            // Counted from the ping and not from the last frame: after the process was stopped for
+            // a while, the peer still gets its time to answer.
+            let silent = pinged.map(|pinged| pinged + self.limits.answer);
+            let mut wake = silent.unwrap_or(heard + self.limits.ping_after);
             for end in [probe_end, closing_end].into_iter().flatten() {
                 wake = wake.min(end);
             }
             tokio::select! {
                 message = self.stream.next() => {
-                    has_pinged = false;
+                    pinged = None;
                     probe_end = None;
                     let frame = match message {
                         Some(Ok(Message::Text(text))) => {
@@ -214,11 +212,11 @@ impl Reader {
                     if closing_end.is_some_and(|end| end <= now) {
                         return farewell.unwrap_or(CloseReason::Ours);
                     }
-                    if probe_end.is_some_and(|end| end <= now) || (has_pinged && heard + self.limits.silence <= now) {
+                    if [probe_end, silent].into_iter().flatten().any(|end| end <= now) {
                         return CloseReason::Silent;
                     }
-                    if !has_pinged && heard + self.limits.ping_after <= now {
-                        has_pinged = true;
+                    if pinged.is_none() && heard + self.limits.ping_after <= now {
+                        pinged = Some(now);
                         let _ = self.ping.try_send(());
                     }
                 }

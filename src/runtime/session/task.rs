@@ -1,0 +1,552 @@
+//! The loop of the account task.
+
+use super::links::{Attempt, Links};
+use super::{SessionEvent, SessionInput, SessionSetup};
+use crate::domain::{AccountEvent, AccountId, LinkEvent, LinkState, Topic};
+use crate::link::{CloseReason, Frame, LinkFailure};
+use crate::protocol::{Driver, Input, Output, Retry};
+use crate::runtime::clock::{Clock, JumpWatch};
+use crate::runtime::coalesce::Waiting;
+use crate::text::SafeText;
+use crate::transport::{Arrival, Link, SendRefused};
+use std::collections::VecDeque;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinError;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+/// Events that may wait for the loop before decoding stops.
+const EVENTS_AT_MOST: usize = 256;
+/// Frames of inspector output that may wait; older ones are left out.
+const TAPPED_AT_MOST: usize = 256;
+/// Characters of a frame that the inspector gets.
+const TAPPED_TEXT: usize = 16 * 1024;
+/// Frames and bytes that may wait for the link before decoding and commands stop.
+const OUT_FRAMES_AT_MOST: usize = 256;
+const OUT_BYTES_AT_MOST: usize = 8 * 1024 * 1024;
+/// After sleep the server must answer within this time.
+const PROBE: Duration = Duration::from_secs(5);
+/// Frames decoded before other tasks get their turn.
+const DECODED_AT_ONCE: u32 = 16;
+
+pub(super) struct Task {
+    account: AccountId,
+    driver: Box<dyn Driver>,
+    clock: Clock,
+    links: Links,
+    commands: mpsc::Receiver<SessionInput>,
+    control: mpsc::Receiver<SessionInput>,
+    events: mpsc::Sender<(AccountId, SessionEvent)>,
+    stop: CancellationToken,
+    waiting: Waiting,
+    /// The end of the link, kept until the frames before it are decoded.
+    ending: Option<CloseReason>,
+    closing: Option<Closing>,
+    outgoing: VecDeque<Frame>,
+    outgoing_bytes: usize,
+    pending: VecDeque<SessionEvent>,
+    tapped: VecDeque<SessionEvent>,
+    is_inspected: bool,
+    jumps: JumpWatch,
+    /// The last word of the driver on its link.
+    state: LinkState,
+    is_over: bool,
+}
+
+/// How the driver wants the link ended.
+struct Closing {
+    last: Option<Frame>,
+    grace: Duration,
+    retry: Retry,
+}
+
+/// Why the select of the loop came back.
+enum Woken {
+    Stop,
+    Input(SessionInput),
+    Delivered,
+    Arrived(Arrival),
+    Room,
+    Dialled(Result<Link, CloseReason>),
+    Timer,
+}
+
+impl Task {
+    pub fn new(
+        setup: SessionSetup,
+        events: mpsc::Sender<(AccountId, SessionEvent)>,
+        commands: mpsc::Receiver<SessionInput>,
+        control: mpsc::Receiver<SessionInput>,
+        stop: CancellationToken,
+    ) -> Self {
+        let SessionSetup {
+            account,
+            place,
+            driver,
+            clock,
+            seed,
+            ..
+        } = setup;
+        Self {
+            account,
+            driver,
+            clock,
+            links: Links::new(place, seed),
+            commands,
+            control,
+            events,
+            stop,
+            waiting: Waiting::default(),
+            ending: None,
+            closing: None,
+            outgoing: VecDeque::new(),
+            outgoing_bytes: 0,
+            pending: VecDeque::new(),
+            tapped: VecDeque::new(),
+            is_inspected: false,
+            jumps: JumpWatch::new(clock.now()),
+            state: LinkState::Off,
+            is_over: false,
+        }
+    }
+
+    pub async fn run(mut self) {
+        let mut decoded = 0;
+        while !self.is_over {
+            self.write_out();
+            self.read_in();
+            self.deliver();
+            if self.decode_one() {
+                decoded += 1;
+                self.serve_between();
+                if decoded % DECODED_AT_ONCE == 0 {
+                    tokio::task::yield_now().await;
+                }
+                continue;
+            }
+            let woken = self.wait().await;
+            self.on_woken(woken);
+        }
+        self.links.leave_quietly();
+        self.links.gone().await;
+    }
+
+    /// What must not wait while frames are decoded one after the other.
+    fn serve_between(&mut self) {
+        if self.stop.is_cancelled() {
+            self.is_over = true;
+            return;
+        }
+        if let Ok(input) = self.control.try_recv() {
+            self.on_input(input);
+        }
+        if self.takes_commands()
+            && let Ok(input) = self.commands.try_recv()
+        {
+            self.on_input(input);
+        }
+        self.on_timer();
+    }
+
+    async fn wait(&mut self) -> Woken {
+        let wake = self.next_wake();
+        let takes_commands = self.takes_commands();
+        let is_full = self.waiting.is_full() || self.ending.is_some();
+        let has_outgoing = !self.outgoing.is_empty();
+        let has_events = !self.pending.is_empty() || !self.tapped.is_empty();
+        let standing = self.links.standing.as_mut();
+        // Two shared or exclusive uses of the link cannot be awaited side by side, so the room of
+        // the writer is waited for only when there is something to write.
+        let arrival = async {
+            match standing {
+                Some(standing) if has_outgoing && is_full => {
+                    standing.link.room().await;
+                    Woken::Room
+                }
+                Some(standing) if has_outgoing => standing
+                    .link
+                    .next_or_room()
+                    .await
+                    .map_or(Woken::Room, Woken::Arrived),
+                Some(standing) if !is_full => Woken::Arrived(standing.link.next().await),
+                _ => std::future::pending().await,
+            }
+        };
+        let attempt = &mut self.links.attempt;
+        let dialled = async {
+            match attempt {
+                Attempt::Dialling(task) => match task.await {
+                    Ok(result) => result,
+                    Err(error) => Err(CloseReason::Failed {
+                        kind: LinkFailure::Broken,
+                        detail: format!("The attempt to connect failed: {error}"),
+                    }),
+                },
+                Attempt::Idle | Attempt::Waiting { .. } => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => Woken::Stop,
+            input = self.control.recv() => match input {
+                Some(input) => Woken::Input(input),
+                None => Woken::Stop,
+            },
+            Some(input) = self.commands.recv(), if takes_commands => Woken::Input(input),
+            () = sleep_until(wake) => Woken::Timer,
+            result = dialled => Woken::Dialled(result),
+            permit = self.events.reserve(), if has_events => match permit {
+                Ok(permit) => {
+                    let event = self.pending.pop_front().or_else(|| self.tapped.pop_front());
+                    if let Some(event) = event {
+                        permit.send((self.account.clone(), event));
+                    }
+                    Woken::Delivered
+                }
+                Err(_) => Woken::Stop,
+            },
+            woken = arrival => woken,
+        }
+    }
+
+    fn on_woken(&mut self, woken: Woken) {
+        match woken {
+            Woken::Stop => self.is_over = true,
+            Woken::Input(input) => self.on_input(input),
+            Woken::Delivered | Woken::Room => {}
+            Woken::Arrived(arrival) => self.on_arrival(arrival),
+            Woken::Dialled(Ok(link)) => {
+                let generation = self.links.stands(link);
+                self.feed(Input::LinkUp { generation });
+            }
+            Woken::Dialled(Err(reason)) => self.on_link_ended(reason),
+            Woken::Timer => self.on_timer(),
+        }
+    }
+
+    fn takes_commands(&self) -> bool {
+        self.outgoing.len() < OUT_FRAMES_AT_MOST && self.outgoing_bytes < OUT_BYTES_AT_MOST
+    }
+
+    fn next_wake(&self) -> Instant {
+        let mut wake = self.clock.instant(self.jumps.next_tick());
+        if let Some(deadline) = self.driver.deadline() {
+            wake = wake.min(self.clock.instant(deadline));
+        }
+        if let Attempt::Waiting { until } = self.links.attempt {
+            wake = wake.min(until);
+        }
+        wake
+    }
+
+    fn on_timer(&mut self) {
+        let now = self.clock.now();
+        if self.jumps.next_tick() <= now && self.jumps.has_jumped(now) {
+            match &self.links.standing {
+                Some(standing) => standing.link.probe(PROBE),
+                None => {
+                    if let Attempt::Waiting { .. } = self.links.attempt {
+                        self.dial();
+                    }
+                }
+            }
+        }
+        if let Attempt::Waiting { until } = self.links.attempt
+            && until <= Instant::now()
+        {
+            self.dial();
+        }
+        if let Some(deadline) = self.driver.deadline()
+            && deadline.mono_ms <= now.mono_ms
+        {
+            self.feed(Input::Deadline);
+        }
+    }
+
+    fn on_input(&mut self, input: SessionInput) {
+        match input {
+            SessionInput::Command { id, command } => self.feed(Input::Command { id, command }),
+            SessionInput::OpenTransfer { .. } | SessionInput::CancelTransfer { .. } => {}
+            SessionInput::Connect => self.dial(),
+            SessionInput::RetryNow => match &self.links.standing {
+                Some(standing) => standing.link.probe(PROBE),
+                None => {
+                    self.links.forgive();
+                    self.dial();
+                }
+            },
+            SessionInput::Disconnect => {
+                self.hang_up();
+                self.tell_link(LinkState::Off);
+            }
+            SessionInput::Secret(secret) => {
+                self.feed(Input::SecretRenewed(secret));
+                self.hang_up();
+                self.links.forgive();
+                self.dial();
+            }
+            SessionInput::Inspect { on } => {
+                self.is_inspected = on;
+                self.tapped.clear();
+            }
+            SessionInput::Shutdown => self.is_over = true,
+        }
+    }
+
+    fn dial(&mut self) {
+        if self.links.may_dial() {
+            self.links.dial();
+            self.tell_link(LinkState::Connecting);
+        }
+    }
+
+    /// Ends the link, or the attempt, because we want it so.
+    fn hang_up(&mut self) {
+        let had_link = self.links.standing.is_some();
+        self.links.leave_quietly();
+        self.forget_link();
+        if had_link {
+            self.feed(Input::LinkDown {
+                reason: CloseReason::Ours,
+            });
+        }
+    }
+
+    fn forget_link(&mut self) {
+        self.waiting = Waiting::default();
+        self.ending = None;
+        self.outgoing.clear();
+        self.outgoing_bytes = 0;
+    }
+
+    /// Takes everything that was read already.
+    fn read_in(&mut self) {
+        while !self.waiting.is_full() && self.ending.is_none() {
+            let Some(standing) = self.links.standing.as_mut() else {
+                return;
+            };
+            match standing.link.try_next() {
+                Some(arrival) => self.on_arrival(arrival),
+                None => return,
+            }
+        }
+    }
+
+    fn on_arrival(&mut self, arrival: Arrival) {
+        match arrival {
+            Arrival::Frame(frame) => {
+                let key = self.driver.glance(&frame);
+                self.waiting.push(frame, key);
+            }
+            Arrival::Down(reason) => self.ending = Some(reason),
+        }
+    }
+
+    /// Gives the driver the next frame, or the end of the link after the last one; false when there
+    /// is nothing to do or the loop has to take events first.
+    fn decode_one(&mut self) -> bool {
+        if self.pending.len() >= EVENTS_AT_MOST || !self.takes_commands() {
+            return false;
+        }
+        if let Some(frame) = self.waiting.pop() {
+            self.tap(false, &frame);
+            self.feed(Input::Frame(frame));
+            return true;
+        }
+        if let Some(reason) = self.ending.take() {
+            self.on_link_ended(reason);
+            return true;
+        }
+        false
+    }
+
+    fn on_link_ended(&mut self, reason: CloseReason) {
+        // Asked before the driver forgets what it knew of this link.
+        let retry = self.driver.retry(&reason);
+        let words = reason.words();
+        self.links.ended();
+        self.forget_link();
+        self.feed(Input::LinkDown { reason });
+        self.plan(retry, &words);
+    }
+
+    fn plan(&mut self, retry: Retry, words: &str) {
+        match self.links.plan(retry) {
+            Some(delay) => self.pending.push_back(SessionEvent::Waits {
+                until: self.clock.now().after(delay),
+                reason: SafeText::prose(words),
+            }),
+            None => match self.state {
+                LinkState::Refused { .. } | LinkState::NeedsLogin(_) => {}
+                // The driver had nothing to say; the person must not see an old state.
+                LinkState::Off
+                | LinkState::Connecting
+                | LinkState::Syncing
+                | LinkState::Ready
+                | LinkState::Waiting { .. } => self.tell_link(LinkState::Refused {
+                    reason: SafeText::prose(words),
+                }),
+            },
+        }
+    }
+
+    fn tell_link(&mut self, state: LinkState) {
+        self.tell(AccountEvent::live(Topic::Link(LinkEvent::Changed(state))));
+    }
+
+    fn tell(&mut self, event: AccountEvent) {
+        if let Topic::Link(LinkEvent::Changed(state)) = &event.topic {
+            self.state = state.clone();
+        }
+        self.pending
+            .push_back(SessionEvent::Account(Box::new(event)));
+    }
+
+    fn feed(&mut self, input: Input) {
+        let now = self.clock.now();
+        self.driver.handle(now, input);
+        while let Some(output) = self.driver.poll() {
+            self.on_output(output);
+        }
+        // Only now: what the driver said beside it comes first, and what the end brings last.
+        if let Some(closing) = self.closing.take() {
+            self.close(closing);
+        }
+    }
+
+    fn on_output(&mut self, output: Output) {
+        match output {
+            Output::Frame(frame) => {
+                // Without a link there is nobody to read it; the driver learns of the end anyway.
+                if self.links.standing.is_some() && self.closing.is_none() {
+                    self.tap(true, &frame);
+                    self.outgoing_bytes += frame.len();
+                    self.outgoing.push_back(frame);
+                }
+            }
+            Output::Event(event) => self.tell(*event),
+            Output::Close { last, grace, retry } => {
+                if let Some(last) = &last {
+                    self.tap(true, last);
+                }
+                self.closing.get_or_insert(Closing { last, grace, retry });
+            }
+            Output::Http(_)
+            | Output::CancelTransfer { .. }
+            | Output::DownloadChunk { .. }
+            | Output::DownloadEnd { .. }
+            | Output::WantBytes { .. }
+            | Output::RunTool { .. }
+            | Output::WantSecret => {}
+        }
+    }
+
+    fn close(&mut self, closing: Closing) {
+        if self.links.standing.is_none() {
+            return;
+        }
+        let last = self.outgoing.drain(..).chain(closing.last).collect();
+        self.links.leave(last, closing.grace);
+        self.forget_link();
+        let reason = CloseReason::Ours;
+        let words = reason.words();
+        self.feed(Input::LinkDown { reason });
+        self.plan(closing.retry, &words);
+    }
+
+    /// Hands frames to the link as far as it takes them.
+    fn write_out(&mut self) {
+        let Some(standing) = &self.links.standing else {
+            return;
+        };
+        while let Some(frame) = self.outgoing.pop_front() {
+            let size = frame.len();
+            match standing.link.try_send(frame) {
+                Ok(()) => self.outgoing_bytes -= size,
+                Err(SendRefused::Full(frame)) => {
+                    self.outgoing.push_front(frame);
+                    return;
+                }
+                // The reader says why in a moment.
+                Err(SendRefused::Closed) => {
+                    self.outgoing.clear();
+                    self.outgoing_bytes = 0;
+                }
+            }
+        }
+    }
+
+    /// Hands events to the loop as far as it takes them.
+    fn deliver(&mut self) {
+        while !self.pending.is_empty() || !self.tapped.is_empty() {
+            let Ok(permit) = self.events.try_reserve() else {
+                return;
+            };
+            if let Some(event) = self.pending.pop_front().or_else(|| self.tapped.pop_front()) {
+                permit.send((self.account.clone(), event));
+            }
+        }
+    }
+
+    fn tap(&mut self, outgoing: bool, frame: &Frame) {
+        if !self.is_inspected {
+            return;
+        }
+        let redacted = self.driver.redact(frame);
+        let at = self.clock.now();
+        if self.tapped.len() >= TAPPED_AT_MOST {
+            self.tapped.pop_front();
+        }
+        self.tapped.push_back(SessionEvent::Tapped {
+            outgoing,
+            at,
+            frame: shown(&redacted),
+        });
+    }
+}
+
+/// A frame as the inspector shows it.
+fn shown(frame: &Frame) -> SafeText {
+    match frame {
+        Frame::Text(_) => {
+            let text = frame.as_text().unwrap_or_default();
+            let mut end = text.len().min(TAPPED_TEXT);
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            let cut = if end < text.len() { " …" } else { "" };
+            SafeText::prose(&format!("{}{cut}", &text[..end]))
+        }
+        Frame::Binary(bytes) => SafeText::prose(&format!("({} bytes)", bytes.len())),
+    }
+}
+
+/// The words for a task that ended without being asked to.
+pub(super) fn ended_by(error: JoinError) -> SafeText {
+    if !error.is_panic() {
+        return SafeText::prose("The account was stopped.");
+    }
+    let panic = error.into_panic();
+    let what = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("unknown");
+    SafeText::prose(&format!(
+        "A fault in trialogue stopped this account ({what}). The other accounts go on; connect again \
+         to try once more."
+    ))
+}
+
+/// What the loop hears at the end.
+pub(super) fn last_events(reason: Option<SafeText>) -> Vec<SessionEvent> {
+    let mut events = Vec::new();
+    if reason.is_some() {
+        events.push(SessionEvent::Account(Box::new(AccountEvent::live(
+            Topic::Link(LinkEvent::Changed(LinkState::Off)),
+        ))));
+    }
+    events.push(SessionEvent::Ended { reason });
+    events
+}
