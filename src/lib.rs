@@ -2,6 +2,7 @@
 
 pub mod app;
 pub mod config;
+pub mod demo;
 pub mod domain;
 pub mod input;
 pub mod link;

@@ -1,0 +1,882 @@
+//! The scripted agent: plays a scenario step by step in virtual time and says what it does as
+//! beats. A gateway turns beats into frames; the agent knows none of the protocols.
+//!
+//! Every beat happens at a moment that follows from the one before it, never from when the caller
+//! looked, so that the same scenario gives the same beats however time is cut into steps. Only a
+//! person's answer starts the count anew.
+
+use super::scenario::{Action, Choice, Scenario, TodoItem, ToolSpec};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Seconds between two states of a growing text, as a real gateway paints them.
+const TICK: f64 = 0.05;
+/// Characters a text grows by in a tick, unless the step says otherwise.
+const PACE: usize = 24;
+/// How long a person may take over an approval, unless the step says otherwise.
+const APPROVAL_SECONDS: f64 = 60.0;
+/// The same for questions and pickers.
+const QUESTION_SECONDS: f64 = 3600.0;
+
+/// Something the agent did.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Beat {
+    TextStarted,
+    /// The whole text of the open message so far.
+    Text(String),
+    /// The open message is complete.
+    TextEnded(String),
+    /// All reasoning before the next text so far.
+    Thinking(String),
+    Commentary(String),
+    ToolStarted {
+        call: String,
+        name: String,
+        args: Value,
+        preview: String,
+    },
+    ToolProgress {
+        call: String,
+        name: String,
+        note: String,
+    },
+    ToolEnded {
+        call: String,
+        name: String,
+        milliseconds: u64,
+        output: String,
+        error: Option<String>,
+    },
+    /// The whole list, after the tool that wrote it.
+    Todo(Vec<TodoItem>),
+    Approval {
+        command: String,
+        description: String,
+        choices: Vec<String>,
+    },
+    Clarify {
+        question: String,
+        choices: Option<Vec<String>>,
+    },
+    Picker {
+        title: String,
+        choices: Vec<Choice>,
+    },
+    /// What was asked is no longer open; nobody answered in time.
+    Expired,
+    Offer(String),
+    Notice(String),
+    Notification {
+        kind: String,
+        title: String,
+        body: String,
+    },
+    Rename(String),
+    /// Nothing may leave the gateway for so many milliseconds.
+    Silence(u64),
+    Cut,
+    Health(String),
+    Restart {
+        milliseconds: u64,
+        lost: bool,
+    },
+    /// Frames to be sent as they stand.
+    Garbage(Vec<String>),
+    Unknown(String),
+    SignInNeeded(String),
+    SignedIn,
+    /// Another scenario is to start by itself so many milliseconds from now.
+    Later {
+        word: String,
+        milliseconds: u64,
+    },
+    Failed(String),
+    Finished,
+}
+
+/// A person's answer to what was asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reply {
+    /// One of the choices of an approval, with the reason of a denial.
+    Choice {
+        value: String,
+        reason: Option<String>,
+    },
+    /// A choice or a text in answer to a question or a picker.
+    Text(String),
+}
+
+/// What a run starts from.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// What the person wrote.
+    pub text: String,
+    /// Names and sizes of the files that came with it.
+    pub files: Vec<(String, u64)>,
+    /// The list of words for `{words}`.
+    pub words: String,
+    /// Percent of the pace of the file.
+    pub speed: u32,
+    /// Hexadecimal digits that make the tool call ids of this run its own.
+    pub call_prefix: String,
+    /// Guarded commands run without a question.
+    pub auto_approve: bool,
+    /// Kinds of guarded commands that were approved for longer than once.
+    pub approved: Vec<String>,
+    /// The to-do list as earlier runs left it.
+    pub todo: Vec<TodoItem>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+enum Cue {
+    Beat(Beat),
+    Text { upto: usize },
+    Think { upto: usize },
+    Ask { question: Question, timeout: u64 },
+}
+
+#[derive(Clone, PartialEq, Debug)]
+enum Question {
+    Approval {
+        call: String,
+        description: String,
+        output: String,
+        milliseconds: u64,
+    },
+    Clarify {
+        call: String,
+        choices: Vec<String>,
+    },
+    Picker,
+}
+
+/// One run of a scenario.
+#[derive(Clone, Debug)]
+pub struct Play {
+    scenario: Arc<Scenario>,
+    context: Context,
+    at: usize,
+    /// Cues of the step that is played, each with its distance from the one before.
+    cues: VecDeque<(u64, Cue)>,
+    /// When the last beat happened.
+    clock: u64,
+    text: Arc<str>,
+    open: Option<(Question, u64)>,
+    answer: Answer,
+    tools: Vec<(String, String)>,
+    calls: u32,
+    /// What waits passed before the next cue.
+    lead: u64,
+    is_over: bool,
+}
+
+/// The last answer, as the `when` of the steps sees it.
+#[derive(Clone, Debug, Default)]
+struct Answer {
+    words: Vec<String>,
+    value: String,
+    reason: String,
+}
+
+impl Play {
+    /// Starts a scenario now.
+    pub fn new(scenario: Arc<Scenario>, context: Context, now: u64) -> Self {
+        let answer = Answer {
+            words: vec![if context.files.is_empty() {
+                "no-file".into()
+            } else {
+                "file".into()
+            }],
+            ..Answer::default()
+        };
+        let mut play = Self {
+            scenario,
+            context,
+            at: 0,
+            cues: VecDeque::new(),
+            clock: now,
+            text: "".into(),
+            open: None,
+            answer,
+            tools: Vec::new(),
+            calls: 0,
+            lead: 0,
+            is_over: false,
+        };
+        play.fill();
+        play
+    }
+
+    /// When the next beat happens; none while only a person can go on, or when all is over.
+    pub fn due(&self) -> Option<u64> {
+        match (&self.open, self.cues.front()) {
+            (Some((_, until)), _) => Some(*until),
+            (None, Some((distance, _))) => Some(self.clock + distance),
+            (None, None) => None,
+        }
+    }
+
+    /// Whether a person is asked something.
+    pub fn is_waiting(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Call ids and names of the tools that have started and not ended.
+    pub fn open_tools(&self) -> &[(String, String)] {
+        &self.tools
+    }
+
+    /// Guarded commands run without a question from now on, or no longer.
+    pub fn set_auto_approve(&mut self, on: bool) {
+        self.context.auto_approve = on;
+    }
+
+    /// Kinds of guarded commands approved for longer than once, with those this run brought.
+    pub fn approved(&self) -> &[String] {
+        &self.context.approved
+    }
+
+    /// The next beat that has happened by now.
+    pub fn next(&mut self, now: u64) -> Option<Beat> {
+        loop {
+            if let Some((question, until)) = &self.open {
+                if *until > now {
+                    return None;
+                }
+                let (question, until) = (question.clone(), *until);
+                self.open = None;
+                self.clock = until;
+                self.answer = Answer {
+                    words: vec!["expired".into()],
+                    ..Answer::default()
+                };
+                self.close(&question, None);
+                return Some(Beat::Expired);
+            }
+            let (distance, _) = self.cues.front()?;
+            if self.clock + distance > now {
+                return None;
+            }
+            let (distance, cue) = self.cues.pop_front()?;
+            self.clock += distance;
+            let beat = match cue {
+                Cue::Beat(beat) => beat,
+                Cue::Text { upto } => Beat::Text(self.text[..upto].to_owned()),
+                Cue::Think { upto } => Beat::Thinking(self.text[..upto].to_owned()),
+                Cue::Ask { question, timeout } => {
+                    self.open = Some((question, self.clock + timeout));
+                    continue;
+                }
+            };
+            self.note(&beat);
+            if self.cues.is_empty() {
+                self.fill();
+            }
+            return Some(beat);
+        }
+    }
+
+    /// A person answered what is open. False when nothing is.
+    pub fn answer(&mut self, now: u64, reply: &Reply) -> bool {
+        let Some((question, _)) = self.open.take() else {
+            return false;
+        };
+        self.clock = now;
+        let (value, reason) = match reply {
+            Reply::Choice { value, reason } => (value.clone(), reason.clone().unwrap_or_default()),
+            Reply::Text(text) => (text.clone(), String::new()),
+        };
+        let mut words = vec![value.to_lowercase()];
+        match &question {
+            Question::Approval { description, .. } => {
+                let is_denied = value == "deny";
+                words.push(if is_denied { "denied" } else { "approved" }.into());
+                if value == "session" || value == "always" {
+                    self.context.approved.push(description.clone());
+                }
+            }
+            Question::Clarify { choices, .. } => {
+                if !choices.iter().any(|c| c.eq_ignore_ascii_case(&value)) {
+                    words.push("other".into());
+                }
+            }
+            Question::Picker => {}
+        }
+        self.answer = Answer {
+            words,
+            value,
+            reason,
+        };
+        self.close(&question, Some(reply));
+        true
+    }
+
+    /// Ends the tool that carried a question, by the answer or by the lack of one.
+    fn close(&mut self, question: &Question, reply: Option<&Reply>) {
+        match question {
+            Question::Approval {
+                call,
+                output,
+                milliseconds,
+                ..
+            } => {
+                let (milliseconds, output, error) = match reply {
+                    None => (
+                        0,
+                        String::new(),
+                        Some("BLOCKED: the approval timed out. Do NOT retry this command; go on without it or ask the user.".to_owned()),
+                    ),
+                    Some(Reply::Choice { value, reason }) if value == "deny" => (
+                        0,
+                        String::new(),
+                        Some(match reason {
+                            Some(reason) if !reason.is_empty() => format!("BLOCKED: the user denied this command: {reason}. Do NOT retry it."),
+                            _ => "BLOCKED: the user denied this command. Do NOT retry it.".to_owned(),
+                        }),
+                    ),
+                    Some(_) => (*milliseconds, output.clone(), None),
+                };
+                self.cues.push_back((
+                    milliseconds,
+                    Cue::Beat(Beat::ToolEnded {
+                        call: call.clone(),
+                        name: "terminal".into(),
+                        milliseconds,
+                        output,
+                        error,
+                    }),
+                ));
+            }
+            Question::Clarify { call, .. } => self.cues.push_back((
+                5,
+                Cue::Beat(Beat::ToolEnded {
+                    call: call.clone(),
+                    name: "clarify".into(),
+                    milliseconds: 5,
+                    output: json!({"user_response": self.answer.value}).to_string(),
+                    error: reply.is_none().then(|| "the question timed out".to_owned()),
+                }),
+            )),
+            Question::Picker => self.fill(),
+        }
+    }
+
+    fn note(&mut self, beat: &Beat) {
+        match beat {
+            Beat::ToolStarted { call, name, .. } => self.tools.push((call.clone(), name.clone())),
+            Beat::ToolEnded { call, .. } => self.tools.retain(|(open, _)| open != call),
+            _ => {}
+        }
+    }
+
+    /// Takes steps until there is something to play.
+    fn fill(&mut self) {
+        while self.cues.is_empty() && !self.is_over {
+            let Some(step) = self.scenario.steps.get(self.at).cloned() else {
+                self.is_over = true;
+                self.beat(10, Beat::Finished);
+                return;
+            };
+            self.at += 1;
+            if step.when.is_empty() || step.when.iter().any(|word| self.fits(word)) {
+                self.lay_out(step.action);
+            }
+        }
+    }
+
+    fn fits(&self, word: &str) -> bool {
+        let word = word.to_lowercase();
+        self.answer.words.contains(&word)
+    }
+
+    fn milliseconds(&self, seconds: f64) -> u64 {
+        let speed = f64::from(self.context.speed.max(1));
+        (seconds.max(0.0) * 1000.0 * 100.0 / speed).round() as u64
+    }
+
+    fn beat(&mut self, distance: u64, beat: Beat) {
+        self.cue(distance, Cue::Beat(beat));
+    }
+
+    fn cue(&mut self, distance: u64, cue: Cue) {
+        let lead = std::mem::take(&mut self.lead);
+        self.cues.push_back((lead + distance, cue));
+    }
+
+    fn call(&mut self) -> String {
+        self.calls += 1;
+        format!("call_{}{:04x}", self.context.call_prefix, self.calls)
+    }
+
+    fn fill_in(&self, text: &str) -> String {
+        if !text.contains('{') {
+            return text.to_owned();
+        }
+        let files = self
+            .context
+            .files
+            .iter()
+            .map(|(name, size)| format!("- `{name}`, {size} bytes"))
+            .collect::<Vec<_>>()
+            .join("\n");
+        let quoted = self.context.text.lines().collect::<Vec<_>>().join("\n> ");
+        text.replace("{answer}", &self.answer.value)
+            .replace("{reason}", &self.answer.reason)
+            .replace("{text}", &quoted)
+            .replace("{files}", &files)
+            .replace("{words}", &self.context.words)
+    }
+
+    fn lay_out(&mut self, action: Action) {
+        match action {
+            Action::Say {
+                text,
+                pace,
+                at_once,
+            } => {
+                let text = self.fill_in(text.trim_end());
+                self.beat(0, Beat::TextStarted);
+                if !at_once {
+                    for upto in grow(&text, pace.unwrap_or(PACE)) {
+                        self.cue(self.milliseconds(TICK), Cue::Text { upto });
+                    }
+                }
+                self.beat(self.milliseconds(0.05), Beat::TextEnded(text.clone()));
+                self.text = text.into();
+            }
+            Action::Think { text, pace } => {
+                let text = self.fill_in(text.trim_end());
+                for upto in grow(&text, pace.unwrap_or(PACE)) {
+                    self.cue(self.milliseconds(TICK), Cue::Think { upto });
+                }
+                self.text = text.into();
+            }
+            Action::Commentary { text } => {
+                let text = self.fill_in(&text);
+                self.beat(self.milliseconds(0.2), Beat::Commentary(text));
+            }
+            Action::Wait { seconds } => {
+                self.lead += self.milliseconds(seconds);
+            }
+            Action::Tool(tool) => self.lay_out_tools(vec![tool]),
+            Action::Together { tools } => self.lay_out_tools(tools),
+            Action::Todo { items, merge } => self.lay_out_todo(items, merge),
+            Action::Approval {
+                command,
+                description,
+                choices,
+                output,
+                seconds,
+                timeout,
+            } => {
+                let call = self.call();
+                self.beat(
+                    self.milliseconds(0.1),
+                    Beat::ToolStarted {
+                        call: call.clone(),
+                        name: "terminal".into(),
+                        args: json!({"command": command}),
+                        preview: preview_of("terminal", &json!({"command": command})),
+                    },
+                );
+                let output = self.fill_in(&output.unwrap_or_default());
+                let milliseconds = self.milliseconds(seconds.unwrap_or(0.8));
+                if self.context.auto_approve || self.context.approved.contains(&description) {
+                    self.answer = Answer {
+                        words: vec!["once".into(), "approved".into(), "unasked".into()],
+                        value: "once".into(),
+                        reason: String::new(),
+                    };
+                    self.beat(
+                        milliseconds,
+                        Beat::ToolEnded {
+                            call,
+                            name: "terminal".into(),
+                            milliseconds,
+                            output,
+                            error: None,
+                        },
+                    );
+                    return;
+                }
+                let choices = choices.unwrap_or_else(|| {
+                    ["once", "session", "always", "deny"].map(str::to_owned).to_vec()
+                });
+                self.beat(
+                    20,
+                    Beat::Approval {
+                        command,
+                        description: description.clone(),
+                        choices,
+                    },
+                );
+                let timeout = self.milliseconds(timeout.unwrap_or(APPROVAL_SECONDS));
+                self.cue(0, Cue::Ask {
+                        question: Question::Approval {
+                            call,
+                            description,
+                            output,
+                            milliseconds,
+                        },
+                        timeout,
+                    });
+            }
+            Action::Clarify {
+                question,
+                choices,
+                timeout,
+            } => {
+                let call = self.call();
+                let args = json!({"question": question, "choices": choices});
+                self.beat(
+                    self.milliseconds(0.1),
+                    Beat::ToolStarted {
+                        call: call.clone(),
+                        name: "clarify".into(),
+                        preview: preview_of("clarify", &args),
+                        args,
+                    },
+                );
+                self.beat(
+                    1,
+                    Beat::Clarify {
+                        question,
+                        choices: choices.clone(),
+                    },
+                );
+                let timeout = self.milliseconds(timeout.unwrap_or(QUESTION_SECONDS));
+                self.cue(0, Cue::Ask {
+                        question: Question::Clarify {
+                            call,
+                            choices: choices.unwrap_or_default(),
+                        },
+                        timeout,
+                    });
+            }
+            Action::Picker {
+                title,
+                choices,
+                timeout,
+            } => {
+                self.beat(self.milliseconds(0.1), Beat::Picker { title, choices });
+                let timeout = self.milliseconds(timeout.unwrap_or(QUESTION_SECONDS));
+                self.cue(0, Cue::Ask {
+                        question: Question::Picker,
+                        timeout,
+                    });
+            }
+            Action::Offer { file } => self.beat(60, Beat::Offer(file)),
+            Action::Notice { text } => {
+                let text = self.fill_in(&text);
+                self.beat(10, Beat::Notice(text));
+            }
+            Action::Notification { kind, title, body } => {
+                self.beat(10, Beat::Notification { kind, title, body });
+            }
+            Action::Rename { name } => self.beat(0, Beat::Rename(name)),
+            Action::Silence { seconds } => {
+                let length = self.milliseconds(seconds);
+                self.beat(0, Beat::Silence(length));
+                self.lead += length;
+            }
+            Action::Cut {} => self.beat(0, Beat::Cut),
+            Action::Health { state } => self.beat(0, Beat::Health(state)),
+            Action::Restart { seconds, lost } => self.beat(
+                0,
+                Beat::Restart {
+                    milliseconds: self.milliseconds(seconds),
+                    lost,
+                },
+            ),
+            Action::Garbage { frames } => self.beat(10, Beat::Garbage(frames)),
+            Action::Unknown { name } => self.beat(10, Beat::Unknown(name)),
+            Action::SignIn { url, seconds } => {
+                self.beat(0, Beat::SignInNeeded(url));
+                self.beat(self.milliseconds(seconds), Beat::SignedIn);
+            }
+            Action::Fail { text } => {
+                self.is_over = true;
+                self.beat(10, Beat::Failed(text));
+            }
+            Action::Later { word, seconds } => {
+                let milliseconds = self.milliseconds(seconds);
+                self.beat(0, Beat::Later { word, milliseconds });
+            }
+        }
+    }
+
+    fn lay_out_tools(&mut self, tools: Vec<ToolSpec>) {
+        // Moments from the start of the step; turned into distances once they are in order.
+        let mut moments: Vec<(u64, Beat)> = Vec::new();
+        for tool in tools {
+            let call = self.call();
+            let milliseconds = self.milliseconds(tool.seconds);
+            moments.push((
+                100,
+                Beat::ToolStarted {
+                    call: call.clone(),
+                    name: tool.name.clone(),
+                    preview: tool
+                        .preview
+                        .clone()
+                        .unwrap_or_else(|| preview_of(&tool.name, &tool.args)),
+                    args: tool.args.clone(),
+                },
+            ));
+            let notes = tool.progress.len() as u64;
+            for (index, note) in tool.progress.iter().enumerate() {
+                moments.push((
+                    100 + milliseconds * (index as u64 + 1) / (notes + 1),
+                    Beat::ToolProgress {
+                        call: call.clone(),
+                        name: tool.name.clone(),
+                        note: note.clone(),
+                    },
+                ));
+            }
+            moments.push((
+                100 + milliseconds.max(1),
+                Beat::ToolEnded {
+                    call,
+                    name: tool.name,
+                    milliseconds,
+                    output: self.fill_in(tool.output.trim_end()),
+                    error: tool.error,
+                },
+            ));
+        }
+        moments.sort_by_key(|(moment, _)| *moment);
+        let mut last = 0;
+        for (moment, beat) in moments {
+            self.beat(moment - last, beat);
+            last = moment;
+        }
+    }
+
+    fn lay_out_todo(&mut self, items: Vec<TodoItem>, merge: bool) {
+        let args = if merge {
+            json!({"todos": items.iter().map(todo_json).collect::<Vec<_>>(), "merge": true})
+        } else {
+            json!({"todos": items.iter().map(todo_json).collect::<Vec<_>>()})
+        };
+        let preview = format!(
+            "{} {} task(s)",
+            if merge { "updating" } else { "planning" },
+            items.len()
+        );
+        if merge {
+            for item in items {
+                match self.context.todo.iter_mut().find(|known| known.id == item.id) {
+                    Some(known) => {
+                        known.status = item.status;
+                        if item.content.is_some() {
+                            known.content = item.content;
+                        }
+                    }
+                    None => self.context.todo.push(item),
+                }
+            }
+        } else {
+            self.context.todo = items;
+        }
+        let whole = self.context.todo.clone();
+        let call = self.call();
+        self.beat(
+            self.milliseconds(0.1),
+            Beat::ToolStarted {
+                call: call.clone(),
+                name: "todo".into(),
+                args,
+                preview,
+            },
+        );
+        self.beat(
+            2,
+            Beat::ToolEnded {
+                call,
+                name: "todo".into(),
+                milliseconds: 2,
+                output: json!({"todos": whole.iter().map(todo_json).collect::<Vec<_>>()})
+                    .to_string(),
+                error: None,
+            },
+        );
+        self.beat(0, Beat::Todo(whole));
+    }
+}
+
+/// A to-do entry as it travels.
+pub(crate) fn todo_json(item: &TodoItem) -> Value {
+    match &item.content {
+        Some(content) => json!({"id": item.id, "content": content, "status": item.status}),
+        None => json!({"id": item.id, "status": item.status}),
+    }
+}
+
+/// One short line about a tool's arguments.
+fn preview_of(name: &str, args: &Value) -> String {
+    let field = ["command", "path", "query", "pattern", "url", "question", "code"]
+        .iter()
+        .find_map(|key| args.get(key).and_then(Value::as_str));
+    let line = match field {
+        Some(text) => text.lines().next().unwrap_or_default().trim(),
+        None => name,
+    };
+    let mut short: String = line.chars().take(40).collect();
+    if line.chars().count() > 40 {
+        short.push('…');
+    }
+    short
+}
+
+/// The byte lengths a growing text has, a number of characters apart and where possible at the
+/// end of a word.
+fn grow(text: &str, pace: usize) -> Vec<usize> {
+    let mut ends = Vec::new();
+    let mut since = 0;
+    for (at, character) in text.char_indices() {
+        since += 1;
+        let is_late = since >= pace.max(1) + 12;
+        if since >= pace.max(1) && (character.is_whitespace() || is_late) {
+            ends.push(at + character.len_utf8());
+            since = 0;
+        }
+    }
+    if ends.last() != Some(&text.len()) && !text.is_empty() {
+        ends.push(text.len());
+    }
+    ends
+}
+
+/// The glyph a gateway shows for a tool.
+pub(crate) fn emoji_of(tool: &str) -> Option<&'static str> {
+    Some(match tool {
+        "terminal" => "💻",
+        "process" => "⚙️",
+        "execute_code" => "🐍",
+        "read_file" => "📖",
+        "write_file" => "✍️",
+        "patch" => "🔧",
+        "search_files" => "🔎",
+        "web_search" => "🔍",
+        "web_extract" => "📄",
+        "browser_navigate" => "🌐",
+        "image_generate" => "🎨",
+        "todo" => "📋",
+        "clarify" => "❓",
+        "memory" => "🧠",
+        "delegate_task" => "🔀",
+        "cronjob" => "⏰",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::demo::scenario::Library;
+
+    fn play(text: &str) -> Play {
+        let scenario = Arc::new(Scenario::parse("test", text).unwrap());
+        let context = Context {
+            text: "hello".into(),
+            speed: 100,
+            call_prefix: "00".into(),
+            ..Context::default()
+        };
+        Play::new(scenario, context, 1000)
+    }
+
+    fn run(play: &mut Play, until: u64) -> Vec<Beat> {
+        std::iter::from_fn(|| play.next(until)).collect()
+    }
+
+    const HEAD: &str = "word = \"x\"\ntitle = \"X\"\nabout = \"x\"\n";
+
+    #[test]
+    fn a_text_grows_and_ends_whole() {
+        let mut play = play(&format!(
+            "{HEAD}[[step]]\ndo = \"say\"\ntext = \"one two three four\"\npace = 4\n"
+        ));
+        let beats = run(&mut play, u64::MAX / 2);
+        assert_eq!(
+            beats,
+            [
+                Beat::TextStarted,
+                Beat::Text("one ".into()),
+                Beat::Text("one two ".into()),
+                Beat::Text("one two three ".into()),
+                Beat::Text("one two three four".into()),
+                Beat::TextEnded("one two three four".into()),
+                Beat::Finished
+            ]
+        );
+    }
+
+    #[test]
+    fn the_same_beats_come_however_time_is_cut() {
+        let library = Library::embedded();
+        for scenario in library.scenarios() {
+            let context = || Context {
+                speed: 100,
+                ..Context::default()
+            };
+            let mut whole = Play::new(scenario.clone(), context(), 0);
+            let mut stepped = Play::new(scenario.clone(), context(), 0);
+            let beats = run(&mut whole, 40_000_000);
+            let mut cut = Vec::new();
+            for now in (0..40_000_000).step_by(7_777) {
+                cut.extend(run(&mut stepped, now));
+            }
+            cut.extend(run(&mut stepped, 40_000_000));
+            assert!(beats == cut, "{}", scenario.word);
+            assert!(
+                matches!(beats.last(), Some(Beat::Finished | Beat::Failed(_))),
+                "{} ends",
+                scenario.word
+            );
+        }
+    }
+
+    #[test]
+    fn an_answer_chooses_the_steps_and_a_denial_fails_the_tool() {
+        let file = format!(
+            "{HEAD}[[step]]\ndo = \"approval\"\ncommand = \"rm -rf x\"\ndescription = \"recursive delete\"\n\
+             [[step]]\nwhen = \"approved\"\ndo = \"say\"\ntext = \"done\"\nat_once = true\n\
+             [[step]]\nwhen = \"denied\"\ndo = \"say\"\ntext = \"left it: {{reason}}\"\nat_once = true\n"
+        );
+        let mut play = play(&file);
+        run(&mut play, 2000);
+        assert!(play.is_waiting());
+        assert!(play.answer(
+            3000,
+            &Reply::Choice {
+                value: "deny".into(),
+                reason: Some("not today".into())
+            }
+        ));
+        let beats = run(&mut play, 10_000);
+        assert!(matches!(&beats[0], Beat::ToolEnded { error: Some(e), .. } if e.contains("not today")));
+        assert!(beats.contains(&Beat::TextEnded("left it: not today".into())));
+        assert!(!play.answer(11_000, &Reply::Text("late".into())));
+    }
+
+    #[test]
+    fn an_approval_for_the_session_is_not_asked_twice() {
+        let step = "[[step]]\ndo = \"approval\"\ncommand = \"rm -rf x\"\ndescription = \"recursive delete\"\n";
+        let mut play = play(&format!("{HEAD}{step}{step}"));
+        run(&mut play, 2000);
+        play.answer(
+            2000,
+            &Reply::Choice {
+                value: "session".into(),
+                reason: None,
+            },
+        );
+        let beats = run(&mut play, 60_000);
+        assert!(!beats.iter().any(|beat| matches!(beat, Beat::Approval { .. })));
+        assert_eq!(beats.last(), Some(&Beat::Finished));
+    }
+}
