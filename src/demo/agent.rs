@@ -501,7 +501,9 @@ impl Play {
                     return;
                 }
                 let choices = choices.unwrap_or_else(|| {
-                    ["once", "session", "always", "deny"].map(str::to_owned).to_vec()
+                    ["once", "session", "always", "deny"]
+                        .map(str::to_owned)
+                        .to_vec()
                 });
                 self.beat(
                     20,
@@ -512,7 +514,9 @@ impl Play {
                     },
                 );
                 let timeout = self.milliseconds(timeout.unwrap_or(APPROVAL_SECONDS));
-                self.cue(0, Cue::Ask {
+                self.cue(
+                    0,
+                    Cue::Ask {
                         question: Question::Approval {
                             call,
                             description,
@@ -520,7 +524,8 @@ impl Play {
                             milliseconds,
                         },
                         timeout,
-                    });
+                    },
+                );
             }
             Action::Clarify {
                 question,
@@ -546,13 +551,16 @@ impl Play {
                     },
                 );
                 let timeout = self.milliseconds(timeout.unwrap_or(QUESTION_SECONDS));
-                self.cue(0, Cue::Ask {
+                self.cue(
+                    0,
+                    Cue::Ask {
                         question: Question::Clarify {
                             call,
                             choices: choices.unwrap_or_default(),
                         },
                         timeout,
-                    });
+                    },
+                );
             }
             Action::Picker {
                 title,
@@ -561,10 +569,13 @@ impl Play {
             } => {
                 self.beat(self.milliseconds(0.1), Beat::Picker { title, choices });
                 let timeout = self.milliseconds(timeout.unwrap_or(QUESTION_SECONDS));
-                self.cue(0, Cue::Ask {
+                self.cue(
+                    0,
+                    Cue::Ask {
                         question: Question::Picker,
                         timeout,
-                    });
+                    },
+                );
             }
             Action::Offer { file } => self.beat(60, Beat::Offer(file)),
             Action::Notice { text } => {
@@ -667,7 +678,12 @@ impl Play {
         );
         if merge {
             for item in items {
-                match self.context.todo.iter_mut().find(|known| known.id == item.id) {
+                match self
+                    .context
+                    .todo
+                    .iter_mut()
+                    .find(|known| known.id == item.id)
+                {
                     Some(known) => {
                         known.status = item.status;
                         if item.content.is_some() {
@@ -716,9 +732,11 @@ pub(crate) fn todo_json(item: &TodoItem) -> Value {
 
 /// One short line about a tool's arguments.
 fn preview_of(name: &str, args: &Value) -> String {
-    let field = ["command", "path", "query", "pattern", "url", "question", "code"]
-        .iter()
-        .find_map(|key| args.get(key).and_then(Value::as_str));
+    let field = [
+        "command", "path", "query", "pattern", "url", "question", "code",
+    ]
+    .iter()
+    .find_map(|key| args.get(key).and_then(Value::as_str));
     let line = match field {
         Some(text) => text.lines().next().unwrap_or_default().trim(),
         None => name,
@@ -858,7 +876,9 @@ mod tests {
             }
         ));
         let beats = run(&mut play, 10_000);
-        assert!(matches!(&beats[0], Beat::ToolEnded { error: Some(e), .. } if e.contains("not today")));
+        assert!(
+            matches!(&beats[0], Beat::ToolEnded { error: Some(e), .. } if e.contains("not today"))
+        );
         assert!(beats.contains(&Beat::TextEnded("left it: not today".into())));
         assert!(!play.answer(11_000, &Reply::Text("late".into())));
     }
@@ -876,7 +896,11 @@ mod tests {
             },
         );
         let beats = run(&mut play, 60_000);
-        assert!(!beats.iter().any(|beat| matches!(beat, Beat::Approval { .. })));
+        assert!(
+            !beats
+                .iter()
+                .any(|beat| matches!(beat, Beat::Approval { .. }))
+        );
         assert_eq!(beats.last(), Some(&Beat::Finished));
     }
 }

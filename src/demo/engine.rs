@@ -229,7 +229,11 @@ pub(crate) fn ordered(frame: &serde_json::Value, first: &[&str]) -> String {
     let heads = first
         .iter()
         .filter_map(|key| fields.get_key_value(*key))
-        .chain(fields.iter().filter(|(key, _)| !first.contains(&key.as_str())));
+        .chain(
+            fields
+                .iter()
+                .filter(|(key, _)| !first.contains(&key.as_str())),
+        );
     let mut text = String::from("{");
     for (index, (key, value)) in heads.enumerate() {
         if index > 0 {
@@ -265,7 +269,11 @@ pub(crate) fn civil(wall: u64) -> (i64, u64, u64, u64, u64, u64) {
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * of_year + 2) / 153;
     let day = (of_year - (153 * shifted + 2) / 5 + 1) as u64;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 } as u64;
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    } as u64;
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     (
         year,

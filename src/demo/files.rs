@@ -71,7 +71,9 @@ impl File {
                 content: Content::Pattern(size.parse().ok()?),
             });
         }
-        let (_, bytes) = super::assets::MEDIA.iter().find(|(known, _)| *known == name)?;
+        let (_, bytes) = super::assets::MEDIA
+            .iter()
+            .find(|(known, _)| *known == name)?;
         Some(Self {
             name: name.to_owned(),
             mime: mime_of(name).to_owned(),

@@ -337,7 +337,10 @@ async fn http(request: Request<Incoming>, door: &Door) -> Response<ContentBody> 
         body: Bytes::new(),
     };
     if request.method() == Method::POST {
-        match Limited::new(request.into_body(), MAX_UPLOAD).collect().await {
+        match Limited::new(request.into_body(), MAX_UPLOAD)
+            .collect()
+            .await
+        {
             Ok(body) => call.body = body.to_bytes(),
             Err(_) => return bare(StatusCode::PAYLOAD_TOO_LARGE),
         }

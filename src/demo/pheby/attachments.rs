@@ -149,10 +149,7 @@ impl Pheby {
         for id in ids {
             if let Some(attachment) = self.attachments.get_mut(id) {
                 attachment.message = Some(message.to_owned());
-                files.push((
-                    attachment.file.name.clone(),
-                    attachment.file.content.len(),
-                ));
+                files.push((attachment.file.name.clone(), attachment.file.content.len()));
             }
             self.announce(id);
         }

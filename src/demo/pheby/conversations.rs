@@ -117,7 +117,11 @@ impl Pheby {
                     let message = conversation.store(id_of_message, role, &text, wall);
                     for name in &past.files {
                         if let Some(file) = File::sample(name) {
-                            let direction = if role == "user" { "inbound" } else { "outbound" };
+                            let direction = if role == "user" {
+                                "inbound"
+                            } else {
+                                "outbound"
+                            };
                             let known = Desk::stable(&format!("{message}/{name}/{id}"), 32);
                             let hangs_on = Some(message.clone());
                             self.register(known, &id, file, direction, hangs_on, wall);
@@ -175,7 +179,8 @@ impl Pheby {
             }
         };
         let id = self.desk.hex(32);
-        self.conversations.push(Conversation::new(id.clone(), &name));
+        self.conversations
+            .push(Conversation::new(id.clone(), &name));
         let created = json!({"type": "conversation.created", "conversation_id": id, "name": name});
         self.reply(connection, request, created);
         self.broadcast(

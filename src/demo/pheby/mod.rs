@@ -196,7 +196,13 @@ impl Pheby {
     fn write(frame: &Value) -> String {
         ordered(
             frame,
-            &["type", "conversation_id", "run_id", "message_id", "request_id"],
+            &[
+                "type",
+                "conversation_id",
+                "run_id",
+                "message_id",
+                "request_id",
+            ],
         )
     }
 
@@ -323,7 +329,14 @@ impl Pheby {
                     true,
                 );
             }
-            _ => return self.error(connection, &Value::Null, "invalid_json", "Not a JSON object"),
+            _ => {
+                return self.error(
+                    connection,
+                    &Value::Null,
+                    "invalid_json",
+                    "Not a JSON object",
+                );
+            }
         };
         let kind = request.get("type").and_then(Value::as_str).unwrap_or("");
         if !is_ready || kind == "hello" {
@@ -354,7 +367,12 @@ impl Pheby {
     /// The conversation a request names, or an error to the client.
     fn named(&mut self, connection: ConnectionId, request: &Value) -> Option<usize> {
         let Some(id) = request.get("conversation_id").and_then(Value::as_str) else {
-            self.error(connection, request, "bad_request", "conversation_id is needed");
+            self.error(
+                connection,
+                request,
+                "bad_request",
+                "conversation_id is needed",
+            );
             return None;
         };
         let found = self.conversations.iter().position(|c| c.id == id);
@@ -528,9 +546,7 @@ impl Gateway for Pheby {
 
     fn disconnect(&mut self, connection: ConnectionId) -> Vec<GatewayOutput> {
         self.clients.remove(&connection);
-        let is_gone = |output: &GatewayOutput| {
-            matches!(output, GatewayOutput::Send { connection: c, .. } if *c == connection)
-        };
+        let is_gone = |output: &GatewayOutput| matches!(output, GatewayOutput::Send { connection: c, .. } if *c == connection);
         self.held.retain(|output| !is_gone(output));
         self.release()
     }

@@ -810,6 +810,9 @@ mod tests {
             content: None,
             status: "completed".into(),
         };
-        assert_eq!(super::super::super::agent::todo_json(&item), json!({"id": "1", "status": "completed"}));
+        assert_eq!(
+            super::super::super::agent::todo_json(&item),
+            json!({"id": "1", "status": "completed"})
+        );
     }
 }

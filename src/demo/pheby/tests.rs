@@ -23,8 +23,10 @@ fn enter(server: &mut Pheby) -> ConnectionId {
     );
     assert_eq!(
         frames,
-        [json!({"type": "ready", "protocol_version": 1, "server": "pheby",
-            "ts": server.desk.timestamp(), "request_id": "h"})]
+        [
+            json!({"type": "ready", "protocol_version": 1, "server": "pheby",
+            "ts": server.desk.timestamp(), "request_id": "h"})
+        ]
     );
     id
 }
@@ -55,7 +57,11 @@ fn wait(server: &mut Pheby, id: ConnectionId, until: u64) -> Vec<Value> {
 }
 
 fn create(server: &mut Pheby, id: ConnectionId) -> String {
-    let got = ask(server, id, json!({"type": "conversation.create", "request_id": "c"}));
+    let got = ask(
+        server,
+        id,
+        json!({"type": "conversation.create", "request_id": "c"}),
+    );
     got[0]["conversation_id"].as_str().unwrap().to_owned()
 }
 
@@ -139,7 +145,9 @@ fn a_silent_client_is_closed_after_ten_seconds() {
     assert_eq!(server.due(), Some(10_000));
     assert!(server.advance(9_999).is_empty());
     let out = server.advance(10_000);
-    assert!(matches!(&out[1], GatewayOutput::Close { connection, code: 1008, .. } if *connection == id));
+    assert!(
+        matches!(&out[1], GatewayOutput::Close { connection, code: 1008, .. } if *connection == id)
+    );
     assert_eq!(frames(out, id)[0]["error"]["code"], "auth_timeout");
 }
 
@@ -192,20 +200,59 @@ fn errors_carry_their_code_and_the_request_id() {
     check(&mut server, "x".repeat(2 * 1024 * 1024 + 1), "too_large");
     let cases = [
         (json!({"type": "nope"}), "unknown_type"),
-        (json!({"type": "hello", "secret": "demo-secret"}), "bad_request"),
-        (json!({"type": "conversation.open", "conversation_id": "0"}), "conversation_not_found"),
+        (
+            json!({"type": "hello", "secret": "demo-secret"}),
+            "bad_request",
+        ),
+        (
+            json!({"type": "conversation.open", "conversation_id": "0"}),
+            "conversation_not_found",
+        ),
         (json!({"type": "conversation.open"}), "bad_request"),
-        (json!({"type": "conversation.open", "conversation_id": chat, "limit": 0}), "bad_request"),
-        (json!({"type": "conversation.open", "conversation_id": chat, "before_message_id": "m9"}), "bad_request"),
-        (json!({"type": "chat.send", "conversation_id": chat, "text": "  "}), "bad_request"),
-        (json!({"type": "chat.send", "conversation_id": chat, "text": "é".repeat(64_001)}), "too_large"),
-        (json!({"type": "chat.send", "conversation_id": chat, "text": "x", "attachment_ids": ["no"]}), "bad_request"),
-        (json!({"type": "run.cancel", "conversation_id": chat, "run_id": "no"}), "not_found"),
-        (json!({"type": "approval.respond", "approval_id": "no", "choice": "once"}), "approval_not_found"),
-        (json!({"type": "clarify.respond", "clarify_id": "no", "response": "x"}), "clarify_not_found"),
-        (json!({"type": "model.set", "model": "no/such"}), "bad_request"),
-        (json!({"type": "reasoning.set", "effort": "huge"}), "bad_request"),
-        (json!({"type": "yolo.set", "conversation_id": chat, "enabled": "yes"}), "bad_request"),
+        (
+            json!({"type": "conversation.open", "conversation_id": chat, "limit": 0}),
+            "bad_request",
+        ),
+        (
+            json!({"type": "conversation.open", "conversation_id": chat, "before_message_id": "m9"}),
+            "bad_request",
+        ),
+        (
+            json!({"type": "chat.send", "conversation_id": chat, "text": "  "}),
+            "bad_request",
+        ),
+        (
+            json!({"type": "chat.send", "conversation_id": chat, "text": "é".repeat(64_001)}),
+            "too_large",
+        ),
+        (
+            json!({"type": "chat.send", "conversation_id": chat, "text": "x", "attachment_ids": ["no"]}),
+            "bad_request",
+        ),
+        (
+            json!({"type": "run.cancel", "conversation_id": chat, "run_id": "no"}),
+            "not_found",
+        ),
+        (
+            json!({"type": "approval.respond", "approval_id": "no", "choice": "once"}),
+            "approval_not_found",
+        ),
+        (
+            json!({"type": "clarify.respond", "clarify_id": "no", "response": "x"}),
+            "clarify_not_found",
+        ),
+        (
+            json!({"type": "model.set", "model": "no/such"}),
+            "bad_request",
+        ),
+        (
+            json!({"type": "reasoning.set", "effort": "huge"}),
+            "bad_request",
+        ),
+        (
+            json!({"type": "yolo.set", "conversation_id": chat, "enabled": "yes"}),
+            "bad_request",
+        ),
     ];
     for (mut frame, code) in cases {
         frame["request_id"] = json!("q");
