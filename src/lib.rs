@@ -10,3 +10,4 @@ pub mod protocol;
 pub mod runtime;
 pub mod text;
 pub mod transport;
+pub mod view;

@@ -1,0 +1,233 @@
+//! The state drawn into a buffer. Pure: `draw` reads the state and a memo of what it laid out
+//! before; an emptied memo gives the identical frame. Nothing here reads a clock or changes state;
+//! what drawing finds out (the resolved scroll, what is in sight) goes back as facts.
+
+mod canvas;
+mod color;
+mod composer;
+mod decision_bar;
+pub mod glyphs;
+mod item;
+pub mod layout;
+mod prose;
+mod sidebar;
+mod status;
+pub mod theme;
+mod timeline;
+mod todo_strip;
+mod words;
+
+pub use canvas::LinkSpan;
+pub use layout::HitMap;
+pub use theme::{Depth, Role, Theme};
+
+use crate::app::screen::viewport::LayoutFacts;
+use crate::app::screen::{SidebarRow, Target};
+use crate::app::state::State;
+use canvas::{Canvas, Row};
+use glyphs::Glyphs;
+use item::Scene;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+/// What was laid out before. It saves work and nothing else.
+#[derive(Debug, Default)]
+pub struct Memo {
+    cards: timeline::Cards,
+}
+
+impl Memo {
+    /// Forgets every layout.
+    pub fn clear(&mut self) {
+        self.cards.clear();
+    }
+}
+
+/// What drawing found out.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Drawn {
+    /// For the state, when a timeline was drawn.
+    pub facts: Option<LayoutFacts>,
+    pub hits: HitMap,
+    /// Where the terminal's own cursor belongs: column and row.
+    pub cursor: Option<(u16, u16)>,
+    /// Cells that are links.
+    pub links: Vec<LinkSpan>,
+}
+
+/// Draws the whole screen.
+pub fn draw(state: &State, memo: &mut Memo, theme: &Theme, buffer: &mut Buffer) -> Drawn {
+    let mut hits = HitMap::default();
+    let mut links = Vec::new();
+    let area = buffer.area;
+    let mut canvas = Canvas {
+        buffer,
+        theme,
+        glyphs: Glyphs::of(state.settings.ascii),
+        hits: &mut hits,
+        links: &mut links,
+    };
+    canvas.fill(area, Role::Background);
+    let mut drawn = Drawn::default();
+    if layout::is_too_small(area) {
+        too_small(&mut canvas, area);
+    } else {
+        whole(&mut canvas, state, memo, area, &mut drawn);
+    }
+    drawn.hits = hits;
+    drawn.links = links;
+    drawn
+}
+
+fn too_small(canvas: &mut Canvas<'_>, area: Rect) {
+    let words = format!(
+        "{}x{} is too small: {}x{} are needed",
+        area.width,
+        area.height,
+        layout::LEAST_COLUMNS,
+        layout::LEAST_ROWS
+    );
+    let lines = canvas::wrap(&words, usize::from(area.width));
+    let height = u16::try_from(lines.len()).unwrap_or(0);
+    let mut y = area.y + area.height.saturating_sub(height) / 2;
+    for line in lines {
+        let wide = u16::try_from(crate::text::width(&line)).unwrap_or(0);
+        let x = area.x + area.width.saturating_sub(wide) / 2;
+        canvas.put(x, y, &line, area.width, Role::Text);
+        y += 1;
+    }
+}
+
+fn whole(canvas: &mut Canvas<'_>, state: &State, memo: &mut Memo, area: Rect, drawn: &mut Drawn) {
+    let areas = layout::areas(&state.screen, area);
+    let scene = state.focused().map(|(account, id, conversation)| Scene {
+        state,
+        account,
+        id,
+        conversation,
+        glyphs: canvas.glyphs,
+        columns: layout::text_columns(areas.main),
+    });
+    match (&scene, &state.focus) {
+        (Some(scene), Some((account, _))) => {
+            if let Some(header) = areas.header {
+                status::header(canvas, scene, header);
+            }
+            conversation(canvas, scene, memo, areas.main, account, drawn);
+        }
+        _ => {
+            if let Some(header) = areas.header {
+                canvas.fill(header, Role::Bar);
+                canvas.put(
+                    header.x + 2,
+                    header.y,
+                    "trialogue",
+                    header.width,
+                    Role::Title,
+                );
+            }
+        }
+    }
+    if let Some(line) = areas.status {
+        status::status(canvas, state, scene.as_ref(), &Row::default(), line);
+    }
+    if let Some(sidebar) = areas.sidebar {
+        let rows = sidebar_rows(state);
+        sidebar::draw(canvas, state, &rows, sidebar, areas.is_over);
+    }
+}
+
+/// Timeline, strips and composer.
+fn conversation(
+    canvas: &mut Canvas<'_>,
+    scene: &Scene<'_>,
+    memo: &mut Memo,
+    area: Rect,
+    account: &crate::domain::AccountId,
+    drawn: &mut Drawn,
+) {
+    let rows = canvas.buffer.area.height;
+    let is_roomy = rows >= 30;
+    let plan = composer::plan(scene, area.width, rows);
+    let mut strips = decision_bar::rows(scene, "Alt+A");
+    strips.extend(todo_strip::run_rows(scene, is_roomy));
+    strips.extend(todo_strip::todo_row(scene, area.width));
+    strips.extend(todo_strip::queue_row(scene, ""));
+    let composer_height = plan.height.min(area.height.saturating_sub(3));
+    let strip_room = area.height.saturating_sub(composer_height + 2);
+    strips.truncate(usize::from(strip_room));
+    let strip_height = u16::try_from(strips.len()).unwrap_or(0);
+    // A blank row keeps the text off the strips and the edge of the composer.
+    let gap = u16::from(area.height >= composer_height + strip_height + 6);
+    let timeline = Rect {
+        height: area.height - composer_height - strip_height - gap,
+        ..area
+    };
+    let mut facts = timeline::draw(canvas, scene, &mut memo.cards, timeline, account);
+    facts.composer_columns = area.width.saturating_sub(3);
+    let mut y = timeline.bottom() + gap;
+    for strip in &strips {
+        let inner = Rect {
+            width: area
+                .width
+                .saturating_sub(u16::from(strip.ground.is_none()) * 2),
+            ..area
+        };
+        canvas.row(inner, y, strip);
+        y += 1;
+    }
+    pill(canvas, scene, timeline, &facts);
+    let composer = Rect {
+        y,
+        height: composer_height,
+        ..area
+    };
+    drawn.cursor = composer::draw(canvas, scene, &plan, composer);
+    drawn.facts = Some(facts);
+}
+
+/// Says that there is something below, when the reader is above.
+fn pill(canvas: &mut Canvas<'_>, scene: &Scene<'_>, area: Rect, facts: &LayoutFacts) {
+    if facts.is_at_newest || area.height < 3 {
+        return;
+    }
+    let new = scene.conversation.viewport.new_below;
+    let down = scene.glyphs.down;
+    let word = if new > 0 {
+        format!(" {down} {new} new ")
+    } else {
+        format!(" {down} newest ")
+    };
+    let role = if new > 0 { Role::Pill } else { Role::Chip };
+    let wide = u16::try_from(crate::text::width(&word)).unwrap_or(0);
+    if wide + 4 > area.width {
+        return;
+    }
+    let spot = Rect::new(area.right() - wide - 2, area.bottom() - 1, wide, 1);
+    canvas.fill(spot, role);
+    canvas.put(spot.x, spot.y, &word, wide, role);
+    canvas.hits.add(spot, Target::NewBelow);
+}
+
+/// The rows of the sidebar in their order.
+fn sidebar_rows(state: &State) -> Vec<SidebarRow> {
+    let mut rows = Vec::new();
+    let has_waiting = state
+        .accounts
+        .iter()
+        .flat_map(|account| &account.decisions)
+        .any(|decision| decision.life.is_pending());
+    if has_waiting {
+        rows.push(SidebarRow::Attention);
+    }
+    for account in &state.accounts {
+        rows.push(SidebarRow::Account(account.account.id.clone()));
+        for id in account.conversations.keys() {
+            rows.push(SidebarRow::Conversation(
+                account.account.id.clone(),
+                id.clone(),
+            ));
+        }
+    }
+    rows
+}

@@ -1,0 +1,317 @@
+//! The sidebar: what waits for the person, accounts with their state, conversations under them.
+
+use super::canvas::{Canvas, Row};
+use super::glyphs::Glyphs;
+use super::item::Scene;
+use super::theme::{Depth, Role};
+use super::words;
+use crate::app::screen::{Pane, SidebarRow, Target};
+use crate::app::state::{AccountState, Conversation, State};
+use crate::domain::{ConversationId, ConversationKind, LinkState, Unread};
+use crate::text::width;
+use ratatui::layout::Rect;
+use ratatui::style::Color;
+
+/// The mark before a conversation: its kind, by shape.
+pub(crate) fn mark(conversation: &Conversation, g: &'static Glyphs) -> &'static str {
+    let info = &conversation.info;
+    if info.is_automation {
+        g.automation
+    } else if info.is_favorite || conversation.settings.is_pinned {
+        g.favorite
+    } else {
+        match info.kind {
+            ConversationKind::Default | ConversationKind::Channel => g.channel,
+            ConversationKind::Thread => g.thread,
+            ConversationKind::Session => g.session,
+        }
+    }
+}
+
+/// The name of a conversation with the mark that names are written with.
+pub(crate) fn place_name(scene: &Scene<'_>, id: &ConversationId) -> String {
+    scene
+        .account
+        .conversations
+        .get(id)
+        .map_or_else(|| "a conversation".to_owned(), full_name)
+}
+
+/// The name of a conversation for sentences: `#name` for a channel.
+pub(crate) fn full_name(conversation: &Conversation) -> String {
+    let name = conversation.info.name.as_str();
+    let name = if name.is_empty() { "unnamed" } else { name };
+    match conversation.info.kind {
+        ConversationKind::Default | ConversationKind::Channel => format!("#{name}"),
+        ConversationKind::Thread | ConversationKind::Session => name.to_owned(),
+    }
+}
+
+/// The mark of a link, by shape, and its word.
+pub(crate) fn link_mark(
+    account: &AccountState,
+    state: &State,
+    g: &'static Glyphs,
+) -> (&'static str, Role, String) {
+    match &account.account.link {
+        LinkState::Off => (g.off, Role::Muted, "off".to_owned()),
+        LinkState::Connecting => (g.connecting, Role::Warning, "connecting".to_owned()),
+        LinkState::Syncing => (g.connecting, Role::Info, "catching up".to_owned()),
+        LinkState::Ready => match &account.account.health {
+            Some(health) => (g.ready, Role::Warning, health.to_string()),
+            None => (g.ready, Role::Good, "online".to_owned()),
+        },
+        LinkState::Waiting { until, .. } => {
+            let ms = until.mono_ms.saturating_sub(state.now.mono_ms);
+            let word = format!("offline, again in {}", words::age(ms.div_ceil(1000) * 1000));
+            (g.waiting, Role::Warning, word)
+        }
+        LinkState::Refused { .. } => (g.refused, Role::Danger, "refused".to_owned()),
+        LinkState::NeedsLogin(_) => (g.login, Role::Waiting, "sign in".to_owned()),
+    }
+}
+
+/// Draws the sidebar.
+pub(crate) fn draw(
+    canvas: &mut Canvas<'_>,
+    state: &State,
+    rows: &[SidebarRow],
+    area: Rect,
+    is_over: bool,
+) {
+    canvas.fill(area, Role::Panel);
+    let edge = area.right().saturating_sub(1);
+    let line = canvas.glyphs.vertical;
+    let has_focus = state.screen.pane == Pane::Sidebar && state.screen.overlays.is_empty();
+    let border = if has_focus {
+        Role::BorderFocused
+    } else {
+        Role::Border
+    };
+    for y in area.top()..area.bottom() {
+        canvas.put(edge, y, line, 1, border);
+    }
+    canvas.hits.add(
+        Rect {
+            x: edge,
+            width: 1,
+            ..area
+        },
+        Target::SidebarEdge,
+    );
+    let inner = Rect {
+        width: area.width.saturating_sub(1),
+        ..area
+    };
+    if is_over {
+        canvas.hits.add(inner, Target::Nothing);
+    }
+    let height = usize::from(inner.height);
+    let selected = rows
+        .iter()
+        .position(|row| state.screen.sidebar.selected.as_ref() == Some(row));
+    let mut top = state
+        .screen
+        .sidebar
+        .scroll
+        .min(rows.len().saturating_sub(height));
+    if has_focus && let Some(at) = selected {
+        top = top.min(at).max((at + 1).saturating_sub(height));
+    }
+    for (line, row) in rows.iter().skip(top).take(height).enumerate() {
+        let y = inner.y + u16::try_from(line).unwrap_or(0);
+        let is_selected = has_focus && selected == Some(top + line);
+        draw_row(canvas, state, row, inner, y, is_selected);
+    }
+    canvas.scrollbar(edge, inner, rows.len(), top, Role::Muted);
+}
+
+fn draw_row(
+    canvas: &mut Canvas<'_>,
+    state: &State,
+    row: &SidebarRow,
+    area: Rect,
+    y: u16,
+    is_selected: bool,
+) {
+    let g = canvas.glyphs;
+    let is_shown = match row {
+        SidebarRow::Conversation(account, conversation) => state
+            .focus
+            .as_ref()
+            .is_some_and(|(a, c)| a == account && c == conversation),
+        _ => false,
+    };
+    let line = Rect {
+        y,
+        height: 1,
+        ..area
+    };
+    if is_shown {
+        canvas.fill(line, Role::Selected);
+    } else if is_selected {
+        canvas.tint(line, Role::Selected);
+    }
+    if is_selected {
+        canvas.put(area.x, y, g.selection, 1, Role::SelectionMark);
+    }
+    let drawn = match row {
+        SidebarRow::Attention => {
+            let waiting = state
+                .accounts
+                .iter()
+                .flat_map(|account| &account.decisions)
+                .filter(|decision| decision.life.is_pending())
+                .count();
+            Row::of(
+                format!("{} {waiting} waiting for you", g.decision),
+                Role::Waiting,
+            )
+            .indented(1)
+        }
+        SidebarRow::Account(id) => match state.account(id) {
+            Some(account) => account_row(state, account, g),
+            None => return,
+        },
+        SidebarRow::Conversation(account, id) => {
+            let found = state
+                .account(account)
+                .and_then(|account| Some((account, account.conversations.get(id)?)));
+            match found {
+                Some((account, conversation)) => {
+                    conversation_row(state, account, id, conversation, g, is_shown)
+                }
+                None => return,
+            }
+        }
+        SidebarRow::Archive(id) => {
+            let is_open = state.screen.sidebar.archive_open.contains(id);
+            let mark = if is_open { g.open } else { g.folded };
+            Row::of(format!("{mark} archived"), Role::Muted).indented(2)
+        }
+    };
+    let mut drawn = drawn.hits(Target::SidebarRow(row.clone()));
+    drawn.right = std::mem::take(&mut drawn.right);
+    let inner = Rect {
+        width: area.width.saturating_sub(1),
+        ..area
+    };
+    canvas.row(inner, y, &drawn);
+    recolor(canvas, state, row, inner, y);
+}
+
+fn account_row(state: &State, account: &AccountState, g: &'static Glyphs) -> Row {
+    let (mark, role, _) = link_mark(account, state, g);
+    let is_folded = state.screen.sidebar.folded.contains(&account.account.id);
+    let mut row = Row::default().indented(1);
+    if is_folded {
+        row = row.and(format!("{} ", g.folded), Role::Muted);
+    }
+    row = row.and(account.account.label.as_str(), Role::Title);
+    let unsent = account.outbox.len();
+    if unsent > 0 {
+        row = row.right(format!("{}{unsent} ", g.queued), Role::Muted);
+    }
+    row.right(mark, role)
+}
+
+fn conversation_row(
+    state: &State,
+    account: &AccountState,
+    id: &ConversationId,
+    conversation: &Conversation,
+    g: &'static Glyphs,
+    is_shown: bool,
+) -> Row {
+    let info = &conversation.info;
+    let is_thread = info.parent.is_some();
+    let is_muted = conversation.settings.is_muted;
+    let has_unread = conversation.unread != Unread::None && !is_muted;
+    let name = if info.name.is_empty() {
+        "unnamed"
+    } else {
+        info.name.as_str()
+    };
+    let name_role = if has_unread {
+        Role::Strong
+    } else if is_muted || (info.is_archived && !is_shown) {
+        Role::Muted
+    } else {
+        Role::Text
+    };
+    let mut row = Row::default()
+        .indented(if is_thread { 4 } else { 2 })
+        .and(format!("{} ", mark(conversation, g)), Role::Muted)
+        .and(name, name_role);
+    let is_waiting = account
+        .decisions
+        .iter()
+        .any(|decision| decision.conversation == *id && decision.life.is_pending());
+    if !conversation.composer.is_empty() && !is_shown {
+        row = row.right(" ~", Role::Muted);
+    }
+    if conversation.auto_approve {
+        row = row.right(" !!", Role::Danger);
+    }
+    if is_waiting {
+        row = row.right(format!(" {}", g.decision), Role::Waiting);
+    } else if conversation.run.is_some() {
+        let mark = if state.settings.reduced_motion {
+            g.active
+        } else {
+            g.spin(state.screen.spinner_frame)
+        };
+        row = row.right(format!(" {mark}"), Role::Running);
+    }
+    match conversation.unread {
+        Unread::None => row,
+        _ if is_muted => row.right(format!(" {}", g.muted), Role::Muted),
+        Unread::Some => row.right(format!(" {}", g.ready), Role::Unread),
+        Unread::Count(0) => row,
+        Unread::Count(n) if n > 999 => row.right(" 999+", Role::Unread),
+        Unread::Count(n) => row.right(format!(" {n}"), Role::Unread),
+    }
+}
+
+/// A conversation's own colour goes on its mark, an account's on its name's first cell.
+fn recolor(canvas: &mut Canvas<'_>, state: &State, row: &SidebarRow, area: Rect, y: u16) {
+    if canvas.theme.depth < Depth::Indexed {
+        return;
+    }
+    let SidebarRow::Conversation(account, id) = row else {
+        return;
+    };
+    let conversation = state
+        .account(account)
+        .and_then(|account| account.conversations.get(id));
+    let Some(conversation) = conversation else {
+        return;
+    };
+    if let Some((r, g, b)) = conversation.info.appearance.color {
+        let indent = if conversation.info.parent.is_some() {
+            4
+        } else {
+            2
+        };
+        let x = area.x + indent;
+        if x < area.right() {
+            let color = super::color::Rgb(r, g, b);
+            let shown = match canvas.theme.depth {
+                Depth::TrueColor => color.color(),
+                _ => Color::Indexed(super::color::nearest_index(color)),
+            };
+            canvas.buffer[(x, y)].set_fg(shown);
+        }
+    }
+}
+
+/// Cells that the longest of some rows takes.
+pub(crate) fn longest(rows: &[Row]) -> usize {
+    rows.iter()
+        .map(|row| {
+            let right: usize = row.right.iter().map(|piece| width(&piece.text)).sum();
+            usize::from(row.indent) + row.width() + right
+        })
+        .max()
+        .unwrap_or(0)
+}

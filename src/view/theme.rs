@@ -1,0 +1,557 @@
+//! Roles and their styles. A theme is a small TOML file: some named colours and, where it differs
+//! from the usual recipe, a role's style in words ("accent bold", "text on raised"). Text colours
+//! that would be hard to read on the surfaces they stand on are moved until they reach WCAG AA.
+
+use super::color::{Rgb, contrast, legible, nearest_index};
+use ratatui::style::{Color, Modifier, Style};
+use std::collections::BTreeMap;
+
+/// How many colours the terminal shows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Depth {
+    /// None: bold, underlined and reversed text only.
+    Mono,
+    /// The terminal's own sixteen.
+    Ansi,
+    /// The 256 of xterm.
+    Indexed,
+    #[default]
+    TrueColor,
+}
+
+/// The least contrast of text on its surface: WCAG 2.1, level AA.
+pub const LEAST_CONTRAST: f64 = 4.5;
+
+macro_rules! roles {
+    ($($(#[$doc:meta])* $role:ident $name:literal $recipe:literal;)*) => {
+        /// What a piece of the screen is; the theme says how it looks.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
+        pub enum Role {
+            #[default]
+            $($(#[$doc])* $role,)*
+        }
+
+        impl Role {
+            /// Every role.
+            pub const ALL: &'static [Role] = &[$(Role::$role,)*];
+
+            /// Its name in theme files.
+            pub fn name(self) -> &'static str {
+                match self { $(Role::$role => $name,)* }
+            }
+
+            /// The style in words that a theme file may replace.
+            fn recipe(self) -> &'static str {
+                match self { $(Role::$role => $recipe,)* }
+            }
+        }
+    };
+}
+
+roles! {
+    /// What people and agents write.
+    Text "text" "text";
+    /// Times, hints, what stands back.
+    Muted "muted" "muted";
+    /// Lines, rails and frames; carries no words.
+    Border "border" "border";
+    /// The frame of the part that has the focus.
+    BorderFocused "border-focused" "accent";
+    /// Names of places, of the thing at hand.
+    Title "title" "text bold";
+    Accent "accent" "accent";
+    /// The whole screen.
+    Background "background" "text on background";
+    /// The sidebar.
+    Panel "panel" "text on panel";
+    /// Header and status line.
+    Bar "bar" "text on raised";
+    BarMuted "bar-muted" "muted on raised";
+    You "you" "blue bold";
+    Agent "agent" "purple bold";
+    System "system" "cyan bold";
+    Automation "automation" "orange bold";
+    /// The rail beside the person's own messages.
+    YouRail "you-rail" "blue";
+    Good "good" "green";
+    Warning "warning" "yellow";
+    Danger "danger" "red";
+    Info "info" "cyan";
+    /// The row of a list that the cursor is on.
+    Selected "selected" "text on selection bold";
+    /// Behind the selected entry of the timeline.
+    SelectedEntry "selected-entry" "text on panel";
+    SelectionMark "selection-mark" "accent bold";
+    /// What a filter matched.
+    Match "match" "yellow bold underline";
+    /// Behind text dragged over with the mouse, and search marks.
+    Marked "marked" "background on yellow";
+    Unread "unread" "accent bold";
+    /// Something waits for the person.
+    Waiting "waiting" "yellow bold";
+    Running "running" "green";
+    /// The composer's text.
+    Input "input" "text";
+    Placeholder "placeholder" "muted";
+    Prompt "prompt" "accent bold";
+    /// A small boxed word: attachment, reply, paste.
+    Chip "chip" "text on raised";
+    DecisionBar "decision-bar" "background on yellow bold";
+    /// A loud mark: the agent acts without asking.
+    Loud "loud" "background on red bold";
+    ToolName "tool-name" "cyan";
+    ToolText "tool-text" "muted";
+    Reasoning "reasoning" "muted italic";
+    Day "day" "muted";
+    UnreadLine "unread-line" "red";
+    /// The pill that says how much came below.
+    Pill "pill" "background on accent bold";
+    Key "key" "accent bold";
+    Hint "hint" "muted";
+    Popup "popup" "text on raised";
+    PopupBorder "popup-border" "accent on raised";
+    PopupTitle "popup-title" "text on raised bold";
+    PopupMuted "popup-muted" "muted on raised";
+    /// A button of a popup, and the same with the cursor on it.
+    Button "button" "text on selection";
+    ButtonFocused "button-focused" "background on accent bold";
+    /// The command of an approval.
+    Command "command" "text on code";
+    Heading "heading" "accent bold";
+    Strong "strong" "text bold";
+    Emphasis "emphasis" "text italic";
+    Struck "struck" "muted strike";
+    /// Code inside a line.
+    Code "code" "orange";
+    /// The ground of a code block.
+    CodeBlock "code-block" "text on code";
+    CodeLabel "code-label" "muted on code";
+    Quote "quote" "muted italic";
+    QuoteRail "quote-rail" "border";
+    ListMark "list-mark" "accent";
+    TableFrame "table-frame" "border";
+    TableHead "table-head" "text bold";
+    Link "link" "blue underline";
+    LinkTarget "link-target" "muted";
+    /// Stands where something was taken out or cannot be shown.
+    Removed "removed" "red";
+    Math "math" "cyan italic";
+    Note "note" "cyan bold";
+    DiffAdded "diff-added" "green";
+    DiffRemoved "diff-removed" "red";
+    DiffHunk "diff-hunk" "purple";
+    CodeKeyword "code-keyword" "purple";
+    CodeString "code-string" "green";
+    CodeNumber "code-number" "orange";
+    CodeComment "code-comment" "muted italic";
+    CodeFunction "code-function" "blue";
+    CodeType "code-type" "yellow";
+    CodeVariable "code-variable" "text";
+    CodeConstant "code-constant" "orange";
+    CodeOperator "code-operator" "cyan";
+    CodePunctuation "code-punctuation" "muted";
+    CodeTag "code-tag" "red";
+    CodeAttribute "code-attribute" "yellow";
+    AnsiBlack "ansi-black" "muted";
+    AnsiRed "ansi-red" "red";
+    AnsiGreen "ansi-green" "green";
+    AnsiYellow "ansi-yellow" "yellow";
+    AnsiBlue "ansi-blue" "blue";
+    AnsiMagenta "ansi-magenta" "purple";
+    AnsiCyan "ansi-cyan" "cyan";
+    AnsiWhite "ansi-white" "text";
+}
+
+impl Role {
+    /// Whether it carries words, so that it has to be legible.
+    pub fn is_text(self) -> bool {
+        !matches!(
+            self,
+            Role::Border | Role::QuoteRail | Role::TableFrame | Role::SelectionMark
+        )
+    }
+}
+
+/// The surfaces that a text without a ground of its own may stand on.
+const SURFACES: [&str; 5] = ["background", "panel", "raised", "code", "selection"];
+
+/// The names a theme file gives colours to.
+const COLORS: [&str; 17] = [
+    "background",
+    "panel",
+    "raised",
+    "code",
+    "selection",
+    "text",
+    "muted",
+    "border",
+    "accent",
+    "red",
+    "orange",
+    "yellow",
+    "green",
+    "cyan",
+    "blue",
+    "purple",
+    "pink",
+];
+
+/// What is wrong with a theme file.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ThemeProblem {
+    /// The line is not one of the forms that a theme has.
+    #[error("line {line}: {what}")]
+    Line { line: usize, what: String },
+    /// A colour that every theme must name is missing.
+    #[error("the colour `{0}` is missing under [colors]")]
+    MissingColor(&'static str),
+}
+
+/// A colour as a theme names it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Tint {
+    /// What the terminal itself uses.
+    Default,
+    /// One of the terminal's sixteen.
+    Ansi(u8),
+    Rgb(Rgb),
+}
+
+/// A theme file, read but not yet turned into styles.
+#[derive(Clone, PartialEq, Debug)]
+struct Source {
+    name: String,
+    title: String,
+    is_dark: bool,
+    colors: BTreeMap<String, Tint>,
+    roles: BTreeMap<String, String>,
+}
+
+/// A style for every role, for one depth of colour.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Theme {
+    pub name: String,
+    pub title: String,
+    pub is_dark: bool,
+    pub depth: Depth,
+    styles: Vec<Style>,
+    surfaces: Vec<Color>,
+}
+
+/// The themes that ship, in the order the picker shows them.
+pub const SHIPPED: &[(&str, &str)] = &[
+    ("dark", include_str!("../../themes/dark.toml")),
+    ("light", include_str!("../../themes/light.toml")),
+    (
+        "high-contrast",
+        include_str!("../../themes/high-contrast.toml"),
+    ),
+    (
+        "high-contrast-light",
+        include_str!("../../themes/high-contrast-light.toml"),
+    ),
+    ("ansi-16", include_str!("../../themes/ansi-16.toml")),
+    ("mono", include_str!("../../themes/mono.toml")),
+];
+
+impl Theme {
+    /// A theme that ships, at a depth of colour.
+    pub fn named(name: &str, depth: Depth) -> Option<Theme> {
+        let (_, text) = SHIPPED.iter().find(|(n, _)| *n == name)?;
+        Theme::parse(text, depth).ok()
+    }
+
+    /// Reads a theme file. With sixteen colours or none, the shipped theme for those is used in
+    /// its place: only the terminal knows what its sixteen look like.
+    pub fn parse(text: &str, depth: Depth) -> Result<Theme, ThemeProblem> {
+        let source = Source::read(text)?;
+        let plain = match depth {
+            Depth::Mono => "mono",
+            Depth::Ansi => "ansi-16",
+            Depth::Indexed | Depth::TrueColor => return Ok(source.theme(depth)),
+        };
+        let stand_in = SHIPPED.iter().find(|(name, _)| *name == plain);
+        let mut theme = match stand_in {
+            Some((_, text)) => Source::read(text)?.theme(depth),
+            None => source.theme(depth),
+        };
+        theme.name = source.name;
+        theme.title = source.title;
+        theme.is_dark = source.is_dark;
+        Ok(theme)
+    }
+
+    /// The style of a role.
+    pub fn style(&self, role: Role) -> Style {
+        self.styles.get(role as usize).copied().unwrap_or_default()
+    }
+
+    /// The least contrast of a text role over all surfaces it may stand on; none where the
+    /// terminal decides what a colour looks like.
+    pub fn contrast(&self, role: Role) -> Option<f64> {
+        let style = self.style(role);
+        let fg = Rgb::of(style.fg?)?;
+        match style.bg {
+            Some(bg) => Some(contrast(fg, Rgb::of(bg)?)),
+            None => self
+                .surfaces
+                .iter()
+                .filter_map(|surface| Some(contrast(fg, Rgb::of(*surface)?)))
+                .reduce(f64::min),
+        }
+    }
+}
+
+impl Source {
+    /// Reads the part of TOML that themes use: tables, and keys with a quoted text or a boolean.
+    fn read(text: &str) -> Result<Source, ThemeProblem> {
+        let mut source = Source {
+            name: String::new(),
+            title: String::new(),
+            is_dark: true,
+            colors: BTreeMap::new(),
+            roles: BTreeMap::new(),
+        };
+        let mut table = String::new();
+        for (at, line) in text.lines().enumerate() {
+            let problem = |what: &str| ThemeProblem::Line {
+                line: at + 1,
+                what: what.to_owned(),
+            };
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            if let Some(name) = line.strip_prefix('[') {
+                let name = name.split(']').next().unwrap_or_default().trim();
+                if !matches!(name, "colors" | "roles") {
+                    return Err(problem("a theme has the tables [colors] and [roles] only"));
+                }
+                table = name.to_owned();
+                continue;
+            }
+            let (key, value) = line
+                .split_once('=')
+                .ok_or_else(|| problem("expected `name = \"value\"`"))?;
+            let key = key.trim().trim_matches('"').to_owned();
+            let value = value.trim();
+            let value = match value.strip_prefix('"') {
+                Some(rest) => rest
+                    .split('"')
+                    .next()
+                    .ok_or_else(|| problem("the quote is not closed"))?,
+                None => value.split('#').next().unwrap_or_default().trim(),
+            };
+            match table.as_str() {
+                "colors" => {
+                    if !COLORS.contains(&key.as_str()) {
+                        return Err(problem("no colour of a theme has this name"));
+                    }
+                    let tint = Tint::read(value)
+                        .ok_or_else(|| problem("expected a colour such as \"#1a2b3c\""))?;
+                    source.colors.insert(key, tint);
+                }
+                "roles" => {
+                    if !Role::ALL.iter().any(|role| role.name() == key) {
+                        return Err(problem("there is no role of this name"));
+                    }
+                    source.roles.insert(key, value.to_owned());
+                }
+                _ => match key.as_str() {
+                    "name" => source.name = value.to_owned(),
+                    "title" => source.title = value.to_owned(),
+                    "is_dark" => source.is_dark = value == "true",
+                    _ => return Err(problem("expected `name`, `title` or `is_dark`")),
+                },
+            }
+        }
+        for name in COLORS {
+            if !source.colors.contains_key(name) {
+                return Err(ThemeProblem::MissingColor(name));
+            }
+        }
+        if source.title.is_empty() {
+            source.title.clone_from(&source.name);
+        }
+        Ok(source)
+    }
+
+    fn theme(&self, depth: Depth) -> Theme {
+        let surfaces: Vec<Color> = SURFACES
+            .iter()
+            .map(|name| self.tint(name).color(depth))
+            .collect();
+        let styles = Role::ALL
+            .iter()
+            .map(|role| self.style(*role, depth, &surfaces))
+            .collect();
+        Theme {
+            name: self.name.clone(),
+            title: self.title.clone(),
+            is_dark: self.is_dark,
+            depth,
+            styles,
+            surfaces,
+        }
+    }
+
+    fn tint(&self, name: &str) -> Tint {
+        self.colors
+            .get(name)
+            .copied()
+            .or_else(|| Tint::read(name))
+            .unwrap_or(Tint::Default)
+    }
+
+    fn style(&self, role: Role, depth: Depth, surfaces: &[Color]) -> Style {
+        let recipe = self
+            .roles
+            .get(role.name())
+            .map_or(role.recipe(), String::as_str);
+        let mut style = Style::new();
+        let mut fg = None;
+        let mut bg = None;
+        let mut is_ground = false;
+        for word in recipe.split_whitespace() {
+            match word {
+                "on" => is_ground = true,
+                "bold" => style = style.add_modifier(Modifier::BOLD),
+                "dim" => style = style.add_modifier(Modifier::DIM),
+                "italic" => style = style.add_modifier(Modifier::ITALIC),
+                "underline" => style = style.add_modifier(Modifier::UNDERLINED),
+                "reverse" => style = style.add_modifier(Modifier::REVERSED),
+                "strike" => style = style.add_modifier(Modifier::CROSSED_OUT),
+                color if is_ground => bg = Some(self.tint(color)),
+                color => fg = Some(self.tint(color)),
+            }
+        }
+        let bg = bg.map(|tint| tint.color(depth));
+        let fg = fg.map(|tint| match tint {
+            Tint::Rgb(rgb) if role.is_text() => {
+                let own = bg.map(|ground| vec![ground]);
+                let grounds: Vec<Rgb> = own
+                    .as_deref()
+                    .unwrap_or(surfaces)
+                    .iter()
+                    .filter_map(|color| Rgb::of(*color))
+                    .collect();
+                legible(rgb, &grounds, LEAST_CONTRAST, |rgb| {
+                    Tint::Rgb(rgb).color(depth)
+                })
+            }
+            tint => tint.color(depth),
+        });
+        style.fg = fg;
+        style.bg = bg;
+        style
+    }
+}
+
+impl Tint {
+    fn read(text: &str) -> Option<Tint> {
+        if let Some(rgb) = Rgb::read(text) {
+            return Some(Tint::Rgb(rgb));
+        }
+        const NAMES: [&str; 8] = [
+            "black", "red", "green", "yellow", "blue", "magenta", "cyan", "white",
+        ];
+        if text == "default" {
+            return Some(Tint::Default);
+        }
+        let (name, bright) = match text.strip_prefix("bright-") {
+            Some(name) => (name, 8),
+            None => (text.strip_prefix("ansi-")?, 0),
+        };
+        let index = NAMES.iter().position(|n| *n == name)?;
+        Some(Tint::Ansi(u8::try_from(index).ok()? + bright))
+    }
+
+    fn color(self, depth: Depth) -> Color {
+        match (self, depth) {
+            (_, Depth::Mono) | (Tint::Default, _) => Color::Reset,
+            (Tint::Ansi(index), _) => match index {
+                0 => Color::Black,
+                1 => Color::Red,
+                2 => Color::Green,
+                3 => Color::Yellow,
+                4 => Color::Blue,
+                5 => Color::Magenta,
+                6 => Color::Cyan,
+                7 => Color::Gray,
+                8 => Color::DarkGray,
+                9 => Color::LightRed,
+                10 => Color::LightGreen,
+                11 => Color::LightYellow,
+                12 => Color::LightBlue,
+                13 => Color::LightMagenta,
+                14 => Color::LightCyan,
+                _ => Color::White,
+            },
+            (Tint::Rgb(rgb), Depth::TrueColor) => rgb.color(),
+            (Tint::Rgb(rgb), Depth::Indexed | Depth::Ansi) => Color::Indexed(nearest_index(rgb)),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_theme_reads_at_every_depth() {
+        for (name, text) in SHIPPED {
+            for depth in [Depth::Mono, Depth::Ansi, Depth::Indexed, Depth::TrueColor] {
+                let theme = Theme::parse(text, depth).unwrap_or_else(|e| panic!("{name}: {e}"));
+                assert_eq!(theme.name, *name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_text_role_of_every_theme_meets_aa() {
+        for (name, text) in SHIPPED {
+            for depth in [Depth::Indexed, Depth::TrueColor] {
+                let theme = Theme::parse(text, depth).unwrap();
+                for role in Role::ALL.iter().filter(|role| role.is_text()) {
+                    if let Some(contrast) = theme.contrast(*role) {
+                        assert!(
+                            contrast >= LEAST_CONTRAST,
+                            "{name} at {depth:?}: {} has {contrast:.2}",
+                            role.name()
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn body_text_of_the_high_contrast_themes_meets_aaa() {
+        for name in ["high-contrast", "high-contrast-light"] {
+            let theme = Theme::named(name, Depth::TrueColor).unwrap();
+            assert!(theme.contrast(Role::Text).unwrap() >= 7.0);
+            assert!(theme.contrast(Role::Muted).unwrap() >= 7.0);
+        }
+    }
+
+    #[test]
+    fn without_colours_no_style_has_one() {
+        let theme = Theme::named("dark", Depth::Mono).unwrap();
+        for role in Role::ALL {
+            let style = theme.style(*role);
+            for color in [style.fg, style.bg].into_iter().flatten() {
+                assert_eq!(color, Color::Reset, "{}", role.name());
+            }
+        }
+    }
+
+    #[test]
+    fn a_faulty_file_names_its_line() {
+        let problem = Theme::parse("name = \"x\"\n[colors]\nsky = \"#fff\"", Depth::TrueColor);
+        assert_eq!(
+            problem.unwrap_err().to_string(),
+            "line 3: no colour of a theme has this name"
+        );
+    }
+}

@@ -1,0 +1,423 @@
+//! The timeline: cards of the entries in sight, kept in a memo, and their rows in the buffer.
+
+use super::canvas::{Canvas, Row};
+use super::item::{Card, Lead, Scene, Segment, message, tool};
+use super::layout::{Rows, Sight, Start, solve, text_columns};
+use super::prose::Prose;
+use super::theme::Role;
+use crate::app::screen::Target;
+use crate::app::screen::viewport::{Anchor, LayoutFacts};
+use crate::domain::{
+    AccountId, AttachmentState, Delivery, Entry, EntryBody, Message, MessageKey, RunOutcome,
+};
+use ratatui::layout::Rect;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Cards that are kept at most; more than any screen shows.
+const KEPT_CARDS: usize = 512;
+
+/// What was laid out before. Only a memo: emptied, the next frame is the same.
+#[derive(Debug, Default)]
+pub(crate) struct Cards {
+    kept: HashMap<MessageKey, Kept>,
+    clock: u64,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    fingerprint: u64,
+    card: Card,
+    rows: u32,
+    body: Prose,
+    reasoning: Prose,
+    used: u64,
+}
+
+impl Cards {
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.kept.clear();
+    }
+
+    /// Begins a frame: what was not used for long goes, when there is much.
+    fn begin(&mut self) {
+        self.clock += 1;
+        if self.kept.len() > KEPT_CARDS {
+            let oldest = self.clock.saturating_sub(8);
+            self.kept.retain(|_, kept| kept.used >= oldest);
+        }
+    }
+}
+
+/// The entries of a scene, laid out on demand.
+struct Entries<'a, 'b> {
+    scene: &'a Scene<'b>,
+    cards: &'a mut Cards,
+}
+
+impl Rows for Entries<'_, '_> {
+    fn len(&self) -> usize {
+        self.scene.entries().len()
+    }
+
+    fn rows(&mut self, index: usize) -> u32 {
+        let scene = self.scene;
+        let (Some(entry), Some(lead)) = (scene.entries().get(index), scene.lead(index)) else {
+            return 0;
+        };
+        let fingerprint = fingerprint(scene, entry, &lead);
+        let clock = self.cards.clock;
+        let kept = self.cards.kept.entry(entry.key).or_default();
+        if kept.used == clock && kept.fingerprint == fingerprint {
+            return kept.rows;
+        }
+        kept.used = clock;
+        if kept.fingerprint != fingerprint || kept.rows == 0 {
+            kept.card = scene.card(index, &lead);
+            kept.fingerprint = fingerprint;
+        }
+        let mut rows = 0;
+        for segment in &kept.card.segments {
+            rows += match segment {
+                Segment::Rows(rows) => rows.len(),
+                Segment::Body { indent, .. } => {
+                    if let Some(message) = entry.message() {
+                        kept.body.update(
+                            &message.body,
+                            scene.columns.saturating_sub(*indent),
+                            scene.state.settings.ascii,
+                        );
+                    }
+                    kept.body.len()
+                }
+                Segment::Reasoning { indent } => {
+                    if let Some(message) = entry.message() {
+                        kept.reasoning.update(
+                            &message.reasoning,
+                            scene.columns.saturating_sub(*indent),
+                            scene.state.settings.ascii,
+                        );
+                    }
+                    kept.reasoning.len()
+                }
+            };
+        }
+        kept.rows = u32::try_from(rows).unwrap_or(u32::MAX);
+        kept.rows
+    }
+}
+
+/// Draws the timeline and says what was found.
+pub(crate) fn draw(
+    canvas: &mut Canvas<'_>,
+    scene: &Scene<'_>,
+    cards: &mut Cards,
+    area: Rect,
+    account: &AccountId,
+) -> LayoutFacts {
+    cards.begin();
+    let viewport = &scene.conversation.viewport;
+    let timeline = &scene.conversation.timeline;
+    let position = |key: MessageKey| scene.entries().iter().position(|entry| entry.key == key);
+    let start = match viewport.anchor {
+        Anchor::Newest => Start::Bottom,
+        Anchor::Top { key, row } => {
+            position(key).map_or(Start::Bottom, |index| Start::Top { index, row })
+        }
+        Anchor::Show { key } => position(key).map_or(Start::Bottom, |index| Start::Show { index }),
+    };
+    let reveal = viewport.reveal.and_then(position);
+    let mut entries = Entries { scene, cards };
+    let sight = solve(&mut entries, area.height, start, viewport.delta, reveal);
+    paint(canvas, scene, cards, area, &sight);
+
+    let is_at_newest = sight.is_at_end && !timeline.has_newer;
+    let anchor = match scene.entries().get(sight.index) {
+        Some(entry) if !is_at_newest => Anchor::Top {
+            key: entry.key,
+            row: sight.row,
+        },
+        _ => Anchor::Newest,
+    };
+    let key_at = |index: usize| scene.entries().get(index).map(|entry| entry.key);
+    LayoutFacts {
+        account: account.clone(),
+        conversation: scene.id.clone(),
+        anchor,
+        resolved: viewport.delta,
+        revealed: viewport.reveal,
+        rows: area.height,
+        columns: area.width,
+        is_short_above: sight.index < 6,
+        is_short_below: timeline.has_newer
+            && sight
+                .shown
+                .last()
+                .is_none_or(|(index, ..)| index + 6 >= scene.entries().len()),
+        first_seen: sight.shown.first().and_then(|(index, ..)| key_at(*index)),
+        last_seen: sight.shown.last().and_then(|(index, ..)| key_at(*index)),
+        is_at_newest,
+        decision_end_seen: false,
+        composer_columns: 0,
+    }
+}
+
+fn paint(canvas: &mut Canvas<'_>, scene: &Scene<'_>, cards: &Cards, area: Rect, sight: &Sight) {
+    let mut y = area.y + sight.blank;
+    let selected = scene.conversation.viewport.selected;
+    let text = Rect {
+        x: area.x + 2,
+        width: text_columns(area),
+        ..area
+    };
+    for (index, first, shown) in &sight.shown {
+        let Some(entry) = scene.entries().get(*index) else {
+            continue;
+        };
+        let Some(kept) = cards.kept.get(&entry.key) else {
+            continue;
+        };
+        let is_selected = selected == Some(entry.key);
+        canvas.hits.add(
+            Rect {
+                y,
+                height: *shown,
+                x: text.x,
+                width: area.right().saturating_sub(text.x),
+            },
+            Target::Entry {
+                key: entry.key,
+                row: u16::try_from(*first).unwrap_or(u16::MAX),
+                column: 0,
+            },
+        );
+        for row in *first..first + u32::from(*shown) {
+            if row >= kept.card.lead {
+                if is_selected {
+                    let whole = Rect::new(area.x, y, text.width + 3, 1);
+                    canvas.fill(whole.intersection(area), Role::SelectedEntry);
+                    canvas.put(area.x, y, canvas.glyphs.selection, 1, Role::SelectionMark);
+                } else if kept.card.has_rail {
+                    canvas.put(area.x, y, canvas.glyphs.rail, 1, Role::YouRail);
+                }
+            }
+            let end = paint_row(canvas, kept, row, text, y);
+            if kept.card.is_streaming
+                && row + 1 == kept.body_end()
+                && let Some(x) = end
+            {
+                let caret = canvas.glyphs.caret;
+                canvas.put(x, y, caret, text.right().saturating_sub(x), Role::Accent);
+            }
+            y += 1;
+        }
+    }
+}
+
+impl Kept {
+    /// The row after the last one of the body; zero without a body.
+    fn body_end(&self) -> u32 {
+        let mut at = 0;
+        let mut end = 0;
+        for segment in &self.card.segments {
+            at += self.len_of(segment);
+            if matches!(segment, Segment::Body { .. }) {
+                end = at;
+            }
+        }
+        u32::try_from(end).unwrap_or(0)
+    }
+
+    fn len_of(&self, segment: &Segment) -> usize {
+        match segment {
+            Segment::Rows(rows) => rows.len(),
+            Segment::Body { .. } => self.body.len(),
+            Segment::Reasoning { .. } => self.reasoning.len(),
+        }
+    }
+}
+
+/// Puts one row of a card and returns the column after its text.
+fn paint_row(canvas: &mut Canvas<'_>, kept: &Kept, row: u32, text: Rect, y: u16) -> Option<u16> {
+    let mut at = usize::try_from(row).ok()?;
+    for segment in &kept.card.segments {
+        let len = kept.len_of(segment);
+        if at >= len {
+            at -= len;
+            continue;
+        }
+        return match segment {
+            Segment::Rows(rows) => {
+                canvas.row(text, y, &rows[at]);
+                None
+            }
+            Segment::Body { indent, is_dim } => {
+                let area = inset(text, *indent);
+                let row = kept.body.row(at)?;
+                Some(prose_row(canvas, area, y, row, *is_dim))
+            }
+            Segment::Reasoning { indent } => {
+                let area = inset(text, *indent);
+                let rail = canvas.glyphs.vertical;
+                canvas.put(text.x, y, rail, 1, Role::QuoteRail);
+                Some(prose_row(canvas, area, y, kept.reasoning.row(at)?, true))
+            }
+        };
+    }
+    None
+}
+
+fn inset(area: Rect, indent: u16) -> Rect {
+    Rect {
+        x: area.x + indent.min(area.width),
+        width: area.width.saturating_sub(indent),
+        ..area
+    }
+}
+
+fn prose_row(canvas: &mut Canvas<'_>, area: Rect, y: u16, row: &Row, is_dim: bool) -> u16 {
+    canvas.row(area, y, row);
+    if is_dim {
+        canvas.tint_text(area, y);
+    }
+    let width = row.indent + u16::try_from(row.width()).unwrap_or(u16::MAX);
+    area.x.saturating_add(width).min(area.right())
+}
+
+/// A number that changes whenever the card of an entry has to be made again.
+fn fingerprint(scene: &Scene<'_>, entry: &Entry, lead: &Lead) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let settings = &scene.state.settings;
+    (
+        entry.key,
+        entry.seen_at_ms,
+        lead,
+        scene.columns,
+        settings.ascii,
+        settings.utc_offset_minutes,
+        settings.show_model,
+        settings.show_context,
+        settings.show_directory,
+        settings.show_latency,
+        settings.show_cost,
+    )
+        .hash(&mut hasher);
+    match &entry.body {
+        EntryBody::Message(message) => hash_message(scene, message, &mut hasher),
+        EntryBody::Tool(_) => {
+            if let Some((start, end)) = lead.group {
+                let is_first = scene.entries().get(start).map(|first| first.key) == Some(entry.key);
+                let range = if is_first {
+                    start..end
+                } else {
+                    // The others only say something of themselves.
+                    let at = scene.entries()[start..end]
+                        .iter()
+                        .position(|member| member.key == entry.key)
+                        .unwrap_or(0);
+                    start + at..start + at + 1
+                };
+                for call in tool::calls(scene, range) {
+                    (
+                        call.name.as_str(),
+                        call.status as u8,
+                        call.preview.as_str(),
+                        call.duration_ms,
+                    )
+                        .hash(&mut hasher);
+                    if lead.is_open {
+                        (
+                            call.arguments.as_str(),
+                            call.note.as_str(),
+                            call.output.as_str(),
+                            call.error.as_str(),
+                        )
+                            .hash(&mut hasher);
+                    }
+                }
+                scene
+                    .conversation
+                    .toggled
+                    .contains(&entry.key)
+                    .hash(&mut hasher);
+            }
+        }
+        EntryBody::RunEnded { outcome, .. } => match outcome {
+            RunOutcome::Completed => 0_u8.hash(&mut hasher),
+            RunOutcome::Cancelled => 1_u8.hash(&mut hasher),
+            RunOutcome::Failed { error, hint } => {
+                (2_u8, error.as_str(), hint.as_str()).hash(&mut hasher);
+            }
+            RunOutcome::Lost => 3_u8.hash(&mut hasher),
+        },
+        EntryBody::Gap { .. } => 4_u8.hash(&mut hasher),
+    }
+    hasher.finish()
+}
+
+fn hash_message(scene: &Scene<'_>, message: &Message, hasher: &mut DefaultHasher) {
+    (
+        message.body.revision(),
+        message.body.text().as_str().len(),
+        message.reasoning.revision(),
+        message.author,
+        message.sort,
+        message.sent_at_ms,
+        message.is_streaming,
+        message.is_interrupted,
+    )
+        .hash(hasher);
+    match &message.delivery {
+        None => 0_u8.hash(hasher),
+        Some(Delivery::Queued) => 1_u8.hash(hasher),
+        Some(Delivery::InFlight) => 2_u8.hash(hasher),
+        Some(Delivery::Accepted) => 3_u8.hash(hasher),
+        Some(Delivery::Read) => 4_u8.hash(hasher),
+        Some(Delivery::Uncertain) => 5_u8.hash(hasher),
+        Some(Delivery::Failed(refusal)) => (6_u8, refusal.text.as_str()).hash(hasher),
+    }
+    let footer = &message.footer;
+    (
+        footer.model.as_ref().map(|text| text.as_str()),
+        footer.directory.as_ref().map(|text| text.as_str()),
+        [
+            footer.tokens_in,
+            footer.tokens_out,
+            footer.tokens_cached,
+            footer.tokens,
+            footer.latency_ms,
+            footer.cost_micro_usd,
+        ],
+        footer.context_percent,
+    )
+        .hash(hasher);
+    if let Some(remote) = &message.reply_to {
+        let quoted = message::quoted(scene, remote);
+        quoted
+            .map(|message| (message.key, message.body.revision()))
+            .hash(hasher);
+    }
+    for id in &message.attachments {
+        id.hash(hasher);
+        let Some(attachment) = scene.account.attachments.get(id) else {
+            continue;
+        };
+        (attachment.name.as_str(), attachment.size).hash(hasher);
+        let now = scene.state.now.wall_ms;
+        let left = attachment.expires_at_ms.map(|at| at - now);
+        (
+            left.map(|left| left <= 0),
+            left.map(|left| left < 86_400_000),
+        )
+            .hash(hasher);
+        match &attachment.state {
+            AttachmentState::Offered => 0_u8.hash(hasher),
+            AttachmentState::Queued { .. } => 1_u8.hash(hasher),
+            AttachmentState::Transferring { done, .. } => (2_u8, *done).hash(hasher),
+            AttachmentState::Present { .. } => 3_u8.hash(hasher),
+            AttachmentState::Gone => 4_u8.hash(hasher),
+            AttachmentState::Failed { reason } => (5_u8, reason.as_str()).hash(hasher),
+        }
+    }
+}
