@@ -150,7 +150,8 @@ pub enum TerminalReply {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TerminalEvent {
     Key(Chord),
-    /// Bracketed, or a burst that came too fast to be typed; raw, not yet cleaned.
+    /// Bracketed, or a burst that came too fast to be typed. Without escape sequences and control
+    /// characters; line breaks are line feeds.
     Paste(String),
     Mouse(MouseEvent),
     Focus(bool),

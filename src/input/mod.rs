@@ -2,8 +2,12 @@
 
 pub mod chord;
 pub mod key;
+pub mod layout;
+pub mod parser;
+pub mod paste;
 
 pub use chord::BadChord;
 pub use key::{
     Chord, Key, Modifiers, MouseButton, MouseEvent, MouseKind, TerminalEvent, TerminalReply,
 };
+pub use parser::{Parser, ParserOptions};
