@@ -13,8 +13,13 @@
 //! - Strings in events are cleaned (`SafeText`) but for message texts, which the timeline cleans
 //!   as they grow.
 
+mod decode;
+mod heartbeat;
 pub mod io;
+mod pending;
 pub mod pheby;
+mod retry;
+mod tools;
 
 pub use io::{Input, Output, ReplaceKey, Resume, Retry, Setup, TransferFailure};
 

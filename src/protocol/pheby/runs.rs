@@ -1,0 +1,711 @@
+//! Messages out and in, and the life of runs (spec sections "Chat & streaming", "Tool events",
+//! "Unsolicited messages"; readings P5, P6, P8 to P12, P23, P27). Texts are never taken as states.
+
+use super::conversations::sort;
+use super::frames::{ActiveRun, MessageFrame, Request, RunFrame, ToolEvent};
+use super::{Asked, Pheby};
+use crate::domain::{
+    Author, CommandId, ConversationId, Expiry, Footer, IncomingMessage, MessageSort, Moment, Part,
+    RefusalCode, RemoteId, RunEvent, RunId, RunOutcome, RunPhase, TextPatch, TimelineEvent, Todo,
+    ToolCall, ToolCallId, ToolStatus, Topic,
+};
+use crate::protocol::decode::{instant, shown};
+use crate::protocol::tools;
+use crate::text::SafeText;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Ended messages of a conversation that are remembered, so that late updates are ignored.
+const ENDED_LIMIT: usize = 64;
+/// Sends without an answer in time that are remembered.
+const LATE_LIMIT: usize = 32;
+/// The tool that asks questions. Its request shows the same words with a way to answer.
+const CLARIFY: &str = "clarify";
+
+/// The message that a run writes at the moment.
+#[derive(Debug)]
+struct Draft {
+    id: RemoteId,
+    /// Something of it was said already.
+    is_shown: bool,
+}
+
+/// An active run.
+#[derive(Debug)]
+struct Active {
+    run: RunId,
+    command: Option<CommandId>,
+    phase: RunPhase,
+    draft: Option<Draft>,
+    /// The last message that was completed; files without a message follow it.
+    last_message: Option<RemoteId>,
+    /// Calls that began and did not end, in their order.
+    running_tools: Vec<ToolCallId>,
+    /// A notice and its text. A provider that fails says the same as notice and as answer.
+    notices: Vec<(RemoteId, String)>,
+    answers: Vec<String>,
+}
+
+impl Active {
+    fn new(run: RunId, command: Option<CommandId>) -> Self {
+        Self {
+            run,
+            command,
+            phase: RunPhase::Accepted,
+            draft: None,
+            last_message: None,
+            running_tools: Vec::new(),
+            notices: Vec::new(),
+            answers: Vec::new(),
+        }
+    }
+}
+
+/// Runs of all conversations.
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    active: BTreeMap<ConversationId, Active>,
+    /// Drafts of messages without a run.
+    loose: BTreeMap<ConversationId, Draft>,
+    ended: BTreeMap<ConversationId, VecDeque<RemoteId>>,
+    todos: BTreeMap<ConversationId, Vec<Todo>>,
+    /// Requests of sends that were given up, and may still be accepted.
+    late: VecDeque<(String, CommandId, ConversationId)>,
+}
+
+impl Runs {
+    /// Whether the open draft of a conversation has no text yet.
+    pub(super) fn has_textless_draft(&self, conversation: &ConversationId) -> bool {
+        self.active
+            .get(conversation)
+            .and_then(|active| active.draft.as_ref())
+            .is_some_and(|draft| !draft.is_shown)
+    }
+
+    /// Whether this is the open draft, and without text.
+    pub(super) fn is_textless(&self, conversation: &ConversationId, message: &str) -> bool {
+        self.active
+            .get(conversation)
+            .and_then(|active| active.draft.as_ref())
+            .is_some_and(|draft| !draft.is_shown && draft.id.as_str() == message)
+    }
+
+    pub(super) fn active(&self, conversation: &ConversationId) -> Option<&RunId> {
+        self.active.get(conversation).map(|active| &active.run)
+    }
+
+    pub(super) fn last_message(&self, conversation: &ConversationId) -> Option<RemoteId> {
+        let active = self.active.get(conversation)?;
+        active.last_message.clone()
+    }
+
+    /// The only call that runs; none when there are several.
+    pub(super) fn only_running_tool(&self, conversation: &ConversationId) -> Option<ToolCallId> {
+        match self.active.get(conversation)?.running_tools.as_slice() {
+            [tool] => Some(tool.clone()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn set_phase(&mut self, conversation: &ConversationId, phase: RunPhase) {
+        if let Some(active) = self.active.get_mut(conversation) {
+            active.phase = phase;
+        }
+    }
+
+    /// Takes over what a snapshot says of the run.
+    pub(super) fn adopt(&mut self, conversation: &ConversationId, run: Option<&ActiveRun>) {
+        let Some(wire) = run else {
+            self.active.remove(conversation);
+            self.loose.remove(conversation);
+            return;
+        };
+        let id = RunId::from(wire.run_id.as_str());
+        let draft = wire.message_id.as_deref().map(RemoteId::from);
+        let text = !shown(&wire.text).is_empty();
+        match self
+            .active
+            .get_mut(conversation)
+            .filter(|active| active.run == id)
+        {
+            Some(active) => {
+                if let Some(draft) = active.draft.as_mut().filter(|_| text) {
+                    draft.is_shown |=
+                        Some(&draft.id) == wire.message_id.as_deref().map(RemoteId::from).as_ref();
+                }
+            }
+            None => {
+                let mut active = Active::new(id, None);
+                active.draft = draft.map(|id| Draft { id, is_shown: text });
+                self.active.insert(conversation.clone(), active);
+            }
+        }
+    }
+
+    pub(super) fn forget(&mut self, conversation: &ConversationId) {
+        self.active.remove(conversation);
+        self.loose.remove(conversation);
+        self.ended.remove(conversation);
+        self.todos.remove(conversation);
+    }
+
+    /// The link is gone; ids of requests die with it.
+    pub(super) fn cut(&mut self) {
+        self.active.clear();
+        self.loose.clear();
+        self.late.clear();
+    }
+
+    pub(super) fn conversations(&self) -> Vec<(ConversationId, RunId)> {
+        self.active
+            .iter()
+            .map(|(conversation, active)| (conversation.clone(), active.run.clone()))
+            .collect()
+    }
+
+    pub(super) fn remember_late(
+        &mut self,
+        id: String,
+        command: CommandId,
+        conversation: ConversationId,
+    ) {
+        if self.late.len() >= LATE_LIMIT {
+            self.late.pop_front();
+        }
+        self.late.push_back((id, command, conversation));
+    }
+
+    pub(super) fn take_late(&mut self, id: &str) -> Option<(CommandId, ConversationId)> {
+        let at = self.late.iter().position(|(known, ..)| known == id)?;
+        self.late
+            .remove(at)
+            .map(|(_, command, conversation)| (command, conversation))
+    }
+
+    fn has_ended(&self, conversation: &ConversationId, message: &RemoteId) -> bool {
+        self.ended
+            .get(conversation)
+            .is_some_and(|ended| ended.contains(message))
+    }
+
+    fn end(&mut self, conversation: &ConversationId, message: RemoteId) {
+        let ended = self.ended.entry(conversation.clone()).or_default();
+        if ended.contains(&message) {
+            return;
+        }
+        if ended.len() >= ENDED_LIMIT {
+            ended.pop_front();
+        }
+        ended.push_back(message);
+    }
+
+    /// The draft with this id; made, in its run or loose, when it was not begun.
+    fn draft(&mut self, conversation: &ConversationId, id: &RemoteId) -> &mut Draft {
+        let fresh = || Draft {
+            id: id.clone(),
+            is_shown: false,
+        };
+        let slot = match self.active.get_mut(conversation) {
+            Some(active) => active.draft.get_or_insert_with(fresh),
+            None => self.loose.entry(conversation.clone()).or_insert_with(fresh),
+        };
+        if slot.id != *id {
+            *slot = fresh();
+        }
+        slot
+    }
+
+    /// Takes the draft with this id off; whether something of it was said.
+    fn close_draft(&mut self, conversation: &ConversationId, id: &RemoteId) -> bool {
+        if let Some(active) = self.active.get_mut(conversation)
+            && let Some(draft) = active.draft.take_if(|draft| draft.id == *id)
+        {
+            return draft.is_shown;
+        }
+        match self.loose.get(conversation) {
+            Some(draft) if draft.id == *id => self
+                .loose
+                .remove(conversation)
+                .is_some_and(|draft| draft.is_shown),
+            _ => false,
+        }
+    }
+}
+
+impl Pheby {
+    pub(super) fn write_message(
+        &mut self,
+        now: Moment,
+        command: CommandId,
+        conversation: ConversationId,
+        text: &str,
+        attachments: &[&str],
+    ) {
+        let request = Request::ChatSend {
+            conversation_id: conversation.as_str(),
+            text,
+            attachment_ids: attachments,
+        };
+        let asked = Asked::Send {
+            command,
+            conversation: conversation.clone(),
+        };
+        self.ask(now, &request, asked);
+    }
+
+    pub(super) fn cancel_run(
+        &mut self,
+        now: Moment,
+        command: CommandId,
+        conversation: ConversationId,
+        run: Option<RunId>,
+    ) {
+        let Some(run) = run.or_else(|| self.runs.active(&conversation).cloned()) else {
+            return self.refuse(
+                command,
+                RefusalCode::NotFound,
+                "Nothing runs in this conversation, so there is nothing to stop.",
+            );
+        };
+        let request = Request::RunCancel {
+            conversation_id: conversation.as_str(),
+            run_id: run.as_str(),
+        };
+        let asked = Asked::Cancel {
+            command,
+            conversation: conversation.clone(),
+            run: run.clone(),
+        };
+        self.ask(now, &request, asked);
+        if self.runs.active(&conversation) == Some(&run) {
+            self.change_phase(&conversation, RunPhase::Cancelling);
+        }
+    }
+
+    /// Says the phase of the active run when it is another one.
+    pub(super) fn change_phase(&mut self, conversation: &ConversationId, phase: RunPhase) {
+        let Some(active) = self.runs.active.get_mut(conversation) else {
+            return;
+        };
+        // Only its end ends the wish to stop it.
+        if active.phase == phase || active.phase == RunPhase::Cancelling {
+            return;
+        }
+        active.phase = phase.clone();
+        let run = active.run.clone();
+        self.say(Topic::Run(RunEvent::PhaseChanged {
+            conversation: conversation.clone(),
+            run,
+            phase,
+        }));
+    }
+
+    /// Text or a tool was seen.
+    fn work(&mut self, conversation: &ConversationId) {
+        if self.decisions.has_open(conversation) {
+            return;
+        }
+        self.change_phase(conversation, RunPhase::Working);
+    }
+
+    pub(super) fn on_run_accepted(&mut self, now: Moment, id: Option<String>, frame: RunFrame) {
+        if frame.conversation_id.is_empty() || frame.run_id.is_empty() {
+            return self.odd("run.accepted without its ids");
+        }
+        let conversation = ConversationId::from(frame.conversation_id.as_str());
+        let run = RunId::from(frame.run_id.as_str());
+        let mut late = false;
+        let command = id.and_then(|id| match self.pending.get(&id) {
+            Some(Asked::Send { .. }) => self.pending.take(&id).and_then(|asked| match asked {
+                Asked::Send { command, .. } => Some(command),
+                _ => None,
+            }),
+            Some(_) => None,
+            None => self.runs.take_late(&id).map(|(command, _)| {
+                late = true;
+                command
+            }),
+        });
+        let is_known = self.runs.active(&conversation) == Some(&run);
+        if let Some(command) = command {
+            self.say(Topic::Timeline(TimelineEvent::Acknowledged {
+                conversation: conversation.clone(),
+                command,
+                remote: None,
+            }));
+        }
+        match self.runs.active.get_mut(&conversation).filter(|_| is_known) {
+            // Said twice: once to everybody and once to the sender.
+            Some(active) => active.command = active.command.or(command),
+            None => {
+                let active = Active::new(run.clone(), command);
+                self.runs.active.insert(conversation.clone(), active);
+                self.say(Topic::Run(RunEvent::Started {
+                    conversation: conversation.clone(),
+                    run,
+                    command,
+                    is_stated: true,
+                }));
+                self.touch(now, &conversation, None);
+            }
+        }
+        match command {
+            Some(command) if !late => self.done(command),
+            Some(_) => {}
+            None if !is_known => self.look_again(now, &conversation),
+            None => {}
+        }
+    }
+
+    pub(super) fn on_message_start(&mut self, _now: Moment, frame: MessageFrame) {
+        let Some((conversation, message)) = self.place_of(&frame, "message.start") else {
+            return;
+        };
+        if self.runs.has_ended(&conversation, &message) {
+            return;
+        }
+        // An empty bubble is never shown: the run's mark says that something is coming, and the
+        // first text decides where it stands among the tools.
+        self.runs.draft(&conversation, &message);
+        if self.runs.active(&conversation).is_none() {
+            self.say(Topic::Timeline(TimelineEvent::Typing {
+                conversation,
+                on: true,
+            }));
+        }
+    }
+
+    pub(super) fn on_message_delta(&mut self, _now: Moment, frame: MessageFrame) {
+        let Some((conversation, message)) = self.place_of(&frame, "message.delta") else {
+            return;
+        };
+        if self.runs.has_ended(&conversation, &message) {
+            return;
+        }
+        let text = shown(&frame.text);
+        let draft = self.runs.draft(&conversation, &message);
+        if text.is_empty() && !draft.is_shown {
+            return;
+        }
+        draft.is_shown = true;
+        self.work(&conversation);
+        let run = self.runs.active(&conversation).cloned();
+        self.say(Topic::Timeline(TimelineEvent::Patched {
+            conversation,
+            remote: message,
+            run,
+            part: Part::Body,
+            patch: TextPatch::Replace(text),
+        }));
+    }
+
+    pub(super) fn on_message_complete(&mut self, now: Moment, frame: MessageFrame) {
+        let Some((conversation, message)) = self.place_of(&frame, "message.complete") else {
+            return;
+        };
+        let text = shown(&frame.text);
+        let sent_at_ms = frame.ts.as_deref().and_then(instant).or(Some(now.wall_ms));
+        if frame.kind == "notice" {
+            return self.on_notice(conversation, message, text, sent_at_ms);
+        }
+        let was_shown = self.runs.close_draft(&conversation, &message);
+        let had_ended = self.runs.has_ended(&conversation, &message);
+        self.runs.end(&conversation, message.clone());
+        let run = self.runs.active(&conversation).cloned();
+        if run.is_none() {
+            self.say(Topic::Timeline(TimelineEvent::Typing {
+                conversation: conversation.clone(),
+                on: false,
+            }));
+        }
+        self.drop_same_notice(&conversation, &text);
+        if let Some(active) = self.runs.active.get_mut(&conversation) {
+            active.last_message = Some(message.clone());
+            active.answers.push(text.clone());
+        }
+        self.work(&conversation);
+        let sort = sort(Author::Assistant, &text);
+        if was_shown && sort == MessageSort::Ordinary {
+            self.say(Topic::Timeline(TimelineEvent::Ended {
+                conversation: conversation.clone(),
+                remote: message,
+                text: (!text.is_empty()).then_some(text),
+                reasoning: None,
+                footer: Footer::default(),
+                sent_at_ms,
+                is_interrupted: false,
+            }));
+        } else if !text.is_empty() || had_ended {
+            self.say(Topic::Timeline(TimelineEvent::Upserted {
+                conversation: conversation.clone(),
+                message: Box::new(IncomingMessage {
+                    remote: Some(message),
+                    author: Author::Assistant,
+                    sort,
+                    text,
+                    sent_at_ms,
+                    run,
+                    ..IncomingMessage::default()
+                }),
+            }));
+        }
+        self.touch(now, &conversation, frame.ts.as_deref());
+    }
+
+    /// A word of the gateway on its own state. The same id again edits it in place.
+    fn on_notice(
+        &mut self,
+        conversation: ConversationId,
+        message: RemoteId,
+        text: String,
+        sent_at_ms: Option<i64>,
+    ) {
+        if text.is_empty() {
+            return;
+        }
+        let run = self.runs.active(&conversation).cloned();
+        if let Some(active) = self.runs.active.get_mut(&conversation) {
+            if active.answers.contains(&text) {
+                return;
+            }
+            active.notices.retain(|(id, _)| *id != message);
+            active.notices.push((message.clone(), text.clone()));
+        }
+        self.say(Topic::Timeline(TimelineEvent::Upserted {
+            conversation,
+            message: Box::new(IncomingMessage {
+                remote: Some(message),
+                author: Author::System,
+                sort: MessageSort::Notice,
+                text,
+                sent_at_ms,
+                run,
+                ..IncomingMessage::default()
+            }),
+        }));
+    }
+
+    /// The answer repeats a notice of the same run (a provider that failed): the answer stays,
+    /// because history has it.
+    fn drop_same_notice(&mut self, conversation: &ConversationId, text: &str) {
+        let Some(active) = self.runs.active.get_mut(conversation) else {
+            return;
+        };
+        let Some(at) = active.notices.iter().position(|(_, known)| known == text) else {
+            return;
+        };
+        let (remote, _) = active.notices.remove(at);
+        self.say(Topic::Timeline(TimelineEvent::Deleted {
+            conversation: conversation.clone(),
+            remotes: vec![remote],
+        }));
+    }
+
+    pub(super) fn on_run_finished(&mut self, now: Moment, id: Option<String>, frame: RunFrame) {
+        if frame.conversation_id.is_empty() {
+            return self.odd("run.finished without a conversation");
+        }
+        let conversation = ConversationId::from(frame.conversation_id.as_str());
+        let run = match (frame.run_id.as_str(), self.runs.active(&conversation)) {
+            ("", Some(active)) => active.clone(),
+            ("", None) => return self.odd("run.finished without a run"),
+            (run, _) => RunId::from(run),
+        };
+        let outcome = outcome(&frame);
+        let mut was_ours = false;
+        if self.runs.active(&conversation) == Some(&run)
+            && let Some(active) = self.runs.active.remove(&conversation)
+        {
+            was_ours = active.command.is_some();
+            if let Some(draft) = active.draft.filter(|draft| draft.is_shown) {
+                self.runs.end(&conversation, draft.id.clone());
+                self.say(Topic::Timeline(TimelineEvent::Ended {
+                    conversation: conversation.clone(),
+                    remote: draft.id,
+                    text: None,
+                    reasoning: None,
+                    footer: Footer::default(),
+                    sent_at_ms: Some(now.wall_ms),
+                    is_interrupted: outcome != RunOutcome::Completed,
+                }));
+            }
+            // No event ends them (readings P12): the run was their last chance to say so.
+            let status = match outcome {
+                RunOutcome::Cancelled => ToolStatus::Cancelled,
+                RunOutcome::Failed { .. } | RunOutcome::Lost => ToolStatus::Failed,
+                RunOutcome::Completed => ToolStatus::Completed,
+            };
+            for tool in active.running_tools {
+                let mut call = ToolCall::new(tool, SafeText::default());
+                call.run = Some(run.clone());
+                call.status = status;
+                self.say(Topic::Run(RunEvent::ToolChanged {
+                    conversation: conversation.clone(),
+                    tool: Box::new(call),
+                }));
+            }
+        }
+        self.expire_decisions_of_run(&conversation, &run);
+        self.say(Topic::Run(RunEvent::Finished {
+            conversation: conversation.clone(),
+            run: run.clone(),
+            outcome,
+        }));
+        // The answer to a cancel is this event, mostly without the id of the request.
+        let asked = id.and_then(|id| self.pending.take(&id)).or_else(|| {
+            self.pending.take_first(|asked| {
+                matches!(asked, Asked::Cancel { conversation: of, run: known, .. }
+                    if *of == conversation && *known == run)
+            })
+        });
+        for command in asked.iter().flat_map(Asked::commands) {
+            self.done(command);
+        }
+        self.touch(now, &conversation, None);
+        if !was_ours {
+            self.look_again(now, &conversation);
+        }
+    }
+
+    pub(super) fn on_tool_event(&mut self, now: Moment, frame: ToolEvent) {
+        if frame.conversation_id.is_empty() || frame.tool_call_id.is_empty() {
+            return self.odd("tool.event without its ids");
+        }
+        let conversation = ConversationId::from(frame.conversation_id.as_str());
+        self.work(&conversation);
+        let call = self.note_tool(now, &conversation, &frame);
+        match call.status {
+            ToolStatus::Running | ToolStatus::Completed => {}
+            ToolStatus::Failed | ToolStatus::Cancelled => {
+                let why = if frame.error.starts_with("BLOCKED") {
+                    Expiry::TimedOut
+                } else {
+                    Expiry::Gone
+                };
+                self.expire_decisions_of_tool(&conversation, &call.id, why);
+            }
+        }
+        let todos = self.apply_todos(&conversation, &frame);
+        if is_shown(&frame) {
+            self.say(Topic::Run(RunEvent::ToolChanged {
+                conversation: conversation.clone(),
+                tool: Box::new(call),
+            }));
+        }
+        if let Some(todos) = todos {
+            self.say(Topic::Timeline(TimelineEvent::TodosReplaced {
+                conversation,
+                todos,
+            }));
+        }
+    }
+
+    /// The tools of a snapshot, and the todo list when one of them writes it.
+    pub(super) fn snapshot_tools(
+        &mut self,
+        now: Moment,
+        conversation: &ConversationId,
+        frames: Vec<ToolEvent>,
+    ) -> (Vec<ToolCall>, Option<Vec<Todo>>) {
+        let mut calls = Vec::new();
+        let mut todos = None;
+        for frame in frames.iter().filter(|frame| !frame.tool_call_id.is_empty()) {
+            let call = self.note_tool(now, conversation, frame);
+            if let Some(list) = self.apply_todos(conversation, frame) {
+                todos = Some(list);
+            }
+            if is_shown(frame) {
+                calls.push(call);
+            }
+        }
+        (calls, todos)
+    }
+
+    fn apply_todos(
+        &mut self,
+        conversation: &ConversationId,
+        frame: &ToolEvent,
+    ) -> Option<Vec<Todo>> {
+        if frame.tool_name != "todo" {
+            return None;
+        }
+        let known = self
+            .runs
+            .todos
+            .get(conversation)
+            .map_or(&[][..], Vec::as_slice);
+        let list = tools::todos(known, &frame.args_redacted)?;
+        self.runs.todos.insert(conversation.clone(), list.clone());
+        Some(list)
+    }
+
+    /// Remembers which calls run, and makes the call.
+    fn note_tool(
+        &mut self,
+        now: Moment,
+        conversation: &ConversationId,
+        frame: &ToolEvent,
+    ) -> ToolCall {
+        let id = ToolCallId::from(frame.tool_call_id.as_str());
+        let mut call = ToolCall::new(id.clone(), SafeText::label(&frame.tool_name));
+        call.run = frame.run_id.as_deref().map(RunId::from);
+        call.status = match frame.status.as_str() {
+            "running" => ToolStatus::Running,
+            "failed" => ToolStatus::Failed,
+            "cancelled" | "canceled" => ToolStatus::Cancelled,
+            _ => ToolStatus::Completed,
+        };
+        if call.status == ToolStatus::Running {
+            call.started = Some(now);
+        }
+        call.preview = tools::preview(&frame.tool_name, &frame.args_redacted);
+        call.arguments = tools::readable(&frame.args_redacted);
+        call.error = tools::error_text(&frame.error);
+        call.duration_ms = frame
+            .duration_ms
+            .filter(|ms| ms.is_finite() && *ms >= 0.0)
+            .map(|ms| ms as u64);
+        if let Some(active) = self.runs.active.get_mut(conversation) {
+            active.running_tools.retain(|known| *known != id);
+            if call.status == ToolStatus::Running && is_shown(frame) {
+                active.running_tools.push(id);
+            }
+        }
+        call
+    }
+
+    /// The conversation and message that a frame names.
+    fn place_of(&mut self, frame: &MessageFrame, what: &str) -> Option<(ConversationId, RemoteId)> {
+        if frame.conversation_id.is_empty() || frame.message_id.is_empty() {
+            self.odd(format!("{what} without its ids"));
+            return None;
+        }
+        Some((
+            ConversationId::from(frame.conversation_id.as_str()),
+            RemoteId::from(frame.message_id.as_str()),
+        ))
+    }
+}
+
+/// A question shows as a decision; its call shows only when it failed.
+fn is_shown(frame: &ToolEvent) -> bool {
+    frame.tool_name != CLARIFY || frame.status == "failed"
+}
+
+fn outcome(frame: &RunFrame) -> RunOutcome {
+    match frame.status.as_str() {
+        "completed" => RunOutcome::Completed,
+        "cancelled" | "canceled" => RunOutcome::Cancelled,
+        "failed" => RunOutcome::Failed {
+            error: if frame.error.trim().is_empty() {
+                "The run failed; the server did not say why.".into()
+            } else {
+                SafeText::prose(&crate::text::truncate(frame.error.trim(), 2_000))
+            },
+            hint: "Send the message again, or choose another model.".into(),
+        },
+        other => RunOutcome::Failed {
+            error: SafeText::prose(&format!("The run ended as \"{other}\".")),
+            hint: "Look at what was done before you send the message again.".into(),
+        },
+    }
+}
