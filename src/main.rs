@@ -1,1 +1,3 @@
+//! The binary: hands the arguments to the command line.
+
 fn main() {}

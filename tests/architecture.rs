@@ -103,7 +103,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "app",
         ours: &["domain", "text", "input"],
-        crates: These(&["nucleo_matcher"]),
+        crates: These(&["nucleo_matcher", "unicode_segmentation"]),
     },
     Room {
         name: "view",
@@ -116,6 +116,7 @@ const ROOMS: &[Room] = &[
         crates: These(&[
             "serde",
             "serde_json",
+            "sha2",
             "toml",
             "bytes",
             "tokio",
