@@ -2,4 +2,10 @@
 
 pub mod clock;
 pub mod coalesce;
+pub mod desktop;
+pub mod editor;
+pub mod frame;
+pub mod input;
+pub mod output;
 pub mod session;
+pub mod terminal;

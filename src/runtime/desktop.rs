@@ -1,0 +1,384 @@
+//! What leaves the window: clipboard, notifications, the title, links and files opened elsewhere.
+//! Everything takes cleaned text and says only what is known of where it went.
+
+use crate::text::SafeText;
+use base64::Engine as _;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Where this program runs, as far as it matters here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Place {
+    pub over_ssh: bool,
+    pub in_tmux: bool,
+    pub in_screen: bool,
+    pub has_display: bool,
+}
+
+impl Place {
+    /// Reads the environment.
+    pub fn detect() -> Self {
+        let has = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let term = std::env::var("TERM").unwrap_or_default();
+        Self {
+            over_ssh: has("SSH_TTY") || has("SSH_CONNECTION"),
+            in_tmux: has("TMUX"),
+            in_screen: term.starts_with("screen") && !has("TMUX"),
+            has_display: has("DISPLAY") || has("WAYLAND_DISPLAY") || cfg!(target_os = "macos"),
+        }
+    }
+}
+
+/// Bytes of text beyond which terminals drop an OSC 52.
+const OSC52_LIMIT: usize = 74_000;
+
+/// How a copy went.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Copied {
+    /// Words for the toast.
+    pub how: String,
+    /// The clipboard confirmed it.
+    pub is_certain: bool,
+    /// Bytes to write to the terminal.
+    pub escape: Option<Vec<u8>>,
+}
+
+/// Copies by the first way that works: tmux, then the desktop's own clipboard, then the terminal,
+/// then a file. Runs other programs, so it is called off the drawing path.
+pub fn copy(text: &SafeText, place: Place, fallback_dir: &Path) -> Copied {
+    let text = text.as_str();
+    let escape = (text.len() <= OSC52_LIMIT && !place.in_screen).then(|| {
+        format!(
+            "\x1b]52;c;{}\x1b\\",
+            base64::engine::general_purpose::STANDARD.encode(text)
+        )
+        .into_bytes()
+    });
+    if place.in_tmux && pipe_to(&["tmux", "load-buffer", "-w", "-"], text) {
+        return Copied {
+            how: "copied to tmux and sent to the terminal".to_owned(),
+            is_certain: false,
+            escape: None,
+        };
+    }
+    if place.has_display && !place.over_ssh && native(text) {
+        return Copied {
+            how: "copied".to_owned(),
+            is_certain: true,
+            escape: None,
+        };
+    }
+    if let Some(escape) = escape {
+        return Copied {
+            how: "sent to the terminal's clipboard (not confirmed)".to_owned(),
+            is_certain: false,
+            escape: Some(escape),
+        };
+    }
+    match super::terminal::write_private(fallback_dir, "copied.txt", text.as_bytes()) {
+        Ok(path) => Copied {
+            how: format!(
+                "too long for the terminal's clipboard; it is in {}",
+                path.display()
+            ),
+            is_certain: true,
+            escape: None,
+        },
+        Err(error) => Copied {
+            how: format!("could not copy: {error}"),
+            is_certain: false,
+            escape: None,
+        },
+    }
+}
+
+#[cfg(feature = "clipboard")]
+fn native(text: &str) -> bool {
+    use std::sync::{Mutex, OnceLock};
+    // On X11 the text lives as long as the object that offered it.
+    static CLIPBOARD: OnceLock<Mutex<Option<arboard::Clipboard>>> = OnceLock::new();
+    let slot = CLIPBOARD.get_or_init(|| Mutex::new(arboard::Clipboard::new().ok()));
+    let Ok(mut slot) = slot.lock() else {
+        return false;
+    };
+    slot.as_mut()
+        .is_some_and(|clipboard| clipboard.set_text(text).is_ok())
+}
+
+#[cfg(not(feature = "clipboard"))]
+fn native(text: &str) -> bool {
+    [
+        &["wl-copy"][..],
+        &["xclip", "-selection", "clipboard"],
+        &["pbcopy"],
+    ]
+    .iter()
+    .any(|command| pipe_to(command, text))
+}
+
+/// Gives `text` to a program on its standard input; true when it took it within two seconds.
+fn pipe_to(command: &[&str], text: &str) -> bool {
+    let Some((program, arguments)) = command.split_first() else {
+        return false;
+    };
+    let child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut child) = child else { return false };
+    let wrote = child
+        .stdin
+        .take()
+        .is_some_and(|mut stdin| stdin.write_all(text.as_bytes()).is_ok());
+    let deadline = std::time::Instant::now() + Duration::from_secs(2);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return wrote && status.success(),
+            Ok(None) if std::time::Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            _ => {
+                let _ = child.kill();
+                return false;
+            }
+        }
+    }
+}
+
+/// Bytes that announce something: a notification of the terminal, and the bell.
+pub fn notification(title: &SafeText, body: &SafeText, place: Place) -> Vec<u8> {
+    // The separators of these sequences must not come out of the text.
+    let plain = |text: &SafeText| -> String {
+        text.as_str()
+            .chars()
+            .map(|c| if c == ';' || c.is_control() { ' ' } else { c })
+            .take(200)
+            .collect()
+    };
+    let inner = format!("\x1b]777;notify;{};{}\x1b\\", plain(title), plain(body));
+    let mut bytes = if place.in_tmux {
+        format!("\x1bPtmux;{}\x1b\\", inner.replace('\x1b', "\x1b\x1b")).into_bytes()
+    } else {
+        inner.into_bytes()
+    };
+    // Multiplexers watch for the bare bell.
+    bytes.push(7);
+    bytes
+}
+
+/// Bytes that set the window title.
+pub fn title(text: &SafeText) -> Vec<u8> {
+    let clean: String = text
+        .as_str()
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(120)
+        .collect();
+    format!("\x1b]2;{clean}\x1b\\").into_bytes()
+}
+
+/// Why a link is not opened.
+pub fn refuse_link(target: &str) -> Option<&'static str> {
+    let trimmed = target.trim_start();
+    if trimmed != target || target.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Some("the address holds spaces or control characters");
+    }
+    let Ok(url) = url::Url::parse(target) else {
+        return Some("it is not a complete address");
+    };
+    if !matches!(url.scheme(), "http" | "https" | "mailto") {
+        return Some("only http, https and mailto links are opened");
+    }
+    None
+}
+
+/// Opens a link or file with the system's program: an argument list, no shell, no secret in its
+/// environment, not waited for.
+pub fn open_external(what: &str) -> Result<(), String> {
+    let Some(mut command) = open::commands(what).into_iter().next() else {
+        return Err("no program to open it was found".to_owned());
+    };
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("TRIALOGUE_SECRET") {
+            command.env_remove(&name);
+        }
+    }
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("the program to open it could not be started: {error}"))?;
+    // Reaped on a thread, so that no zombie stays.
+    let _ = std::thread::Builder::new()
+        .name("opener".to_owned())
+        .spawn(move || child.wait());
+    Ok(())
+}
+
+/// A name under which a received file may be saved: no folder in it, nothing hidden, nothing a
+/// system gives a meaning to.
+pub fn clean_file_name(name: &str) -> String {
+    let base = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let mut clean: String = base
+        .chars()
+        .map(|c| {
+            if c.is_control() || matches!(c, ':' | '*' | '?' | '"' | '<' | '>' | '|' | '\u{fffd}') {
+                '_'
+            } else {
+                c
+            }
+        })
+        .collect();
+    clean = clean
+        .trim_start_matches(['.', '-', ' '])
+        .trim_end_matches(['.', ' '])
+        .to_owned();
+    let stem = clean
+        .split('.')
+        .next()
+        .unwrap_or_default()
+        .to_ascii_uppercase();
+    let is_device = matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL")
+        || (stem.len() == 4 && (stem.starts_with("COM") || stem.starts_with("LPT")));
+    if clean.is_empty() {
+        clean = "file".to_owned();
+    } else if is_device {
+        clean = format!("_{clean}");
+    }
+    // Long names are cut in the middle, so that the ending stays.
+    if clean.len() > 200 {
+        let ending = clean
+            .rsplit_once('.')
+            .map(|(_, e)| e)
+            .filter(|e| e.len() <= 16)
+            .map(|e| format!(".{e}"))
+            .unwrap_or_default();
+        let mut cut = 200 - ending.len();
+        while !clean.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        clean = format!("{}{ending}", &clean[..cut]);
+    }
+    clean
+}
+
+/// Copies a finished download into a folder under a clean name, never over another file.
+pub fn save_file(from: &Path, dir: &Path, name: &str) -> std::io::Result<PathBuf> {
+    use std::os::unix::fs::OpenOptionsExt;
+    std::fs::create_dir_all(dir)?;
+    let name = clean_file_name(name);
+    let (stem, ending) = match name.rsplit_once('.') {
+        Some((stem, ending)) if !stem.is_empty() => (stem.to_owned(), format!(".{ending}")),
+        _ => (name.clone(), String::new()),
+    };
+    for n in 0..1_000 {
+        let candidate = if n == 0 {
+            name.clone()
+        } else {
+            format!("{stem} ({n}){ending}")
+        };
+        let path = dir.join(candidate);
+        match std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+        {
+            Ok(mut file) => {
+                let copied = std::fs::File::open(from)
+                    .and_then(|mut source| std::io::copy(&mut source, &mut file));
+                if let Err(error) = copied {
+                    let _ = std::fs::remove_file(&path);
+                    return Err(error);
+                }
+                return Ok(path);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(std::io::Error::other("too many files of this name"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_from_outside_never_leave_the_folder() {
+        for (name, clean) in [
+            ("../../x", "x"),
+            ("/abs/x", "x"),
+            ("..", "file"),
+            (".", "file"),
+            ("", "file"),
+            ("a/b", "b"),
+            ("a\\b", "b"),
+            ("C:x", "C_x"),
+            ("CON", "_CON"),
+            ("x\0", "x_"),
+            ("name. ", "name"),
+            (".bashrc", "bashrc"),
+            ("-rf", "rf"),
+            ("report.pdf", "report.pdf"),
+        ] {
+            assert_eq!(clean_file_name(name), clean, "{name:?}");
+        }
+        let long = clean_file_name(&format!("{}.tar", "x".repeat(300)));
+        assert!(long.len() <= 200 && long.ends_with(".tar"));
+    }
+
+    #[test]
+    fn a_saved_file_never_replaces_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let from = dir.path().join("from");
+        std::fs::write(&from, "new").unwrap();
+        let target = dir.path().join("out");
+        let first = save_file(&from, &target, "a.txt").unwrap();
+        let second = save_file(&from, &target, "a.txt").unwrap();
+        assert_eq!(first.file_name().unwrap(), "a.txt");
+        assert_eq!(second.file_name().unwrap(), "a (1).txt");
+    }
+
+    #[test]
+    fn only_harmless_links_are_opened() {
+        for link in [
+            "https://example.org/x",
+            "http://localhost:3000",
+            "mailto:a@example.org",
+        ] {
+            assert_eq!(refuse_link(link), None, "{link}");
+        }
+        for link in [
+            "file:///etc/passwd",
+            "javascript:alert(1)",
+            "ssh://-oProxyCommand=x",
+            "data:text/html,x",
+            "FILE:///x",
+            " https://x",
+            "https://x\ny",
+            "-flag",
+            "https://x\0y",
+        ] {
+            assert!(refuse_link(link).is_some(), "{link}");
+        }
+    }
+
+    #[test]
+    fn a_notification_carries_no_control_bytes_of_its_text() {
+        let bytes = notification(
+            &"a;b".into(),
+            &SafeText::prose("x\x1b]0;pwned\x07y"),
+            Place::default(),
+        );
+        let text = String::from_utf8(bytes).unwrap();
+        assert_eq!(text.matches('\x1b').count(), 2, "{text:?}");
+        assert!(!text.contains("pwned\x07y"));
+    }
+}

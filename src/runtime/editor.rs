@@ -1,0 +1,60 @@
+//! The person's editor on a draft: a private file with a random name, removed on every way out, no
+//! secret in the editor's environment.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Removes the file when it goes out of scope.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Lets the person edit `text`; what was saved.
+pub fn edit(dir: &Path, text: &str) -> io::Result<String> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)?;
+    let mut random = [0_u8; 8];
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let file = Temporary(dir.join(format!("draft-{name}.md")));
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&file.0)?
+        .write_all(text.as_bytes())?;
+    let editor = ["VISUAL", "EDITOR"]
+        .iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|value| !value.trim().is_empty())
+        .unwrap_or_else(|| "vi".to_owned());
+    // `EDITOR="code --wait"` is common; the value is the person's own, split at spaces, no shell.
+    let mut words = editor.split_whitespace();
+    let program = words.next().unwrap_or("vi");
+    let mut command = Command::new(program);
+    command.args(words).arg(&file.0);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("TRIALOGUE_SECRET") {
+            command.env_remove(&name);
+        }
+    }
+    let status = command.status()?;
+    if !status.success() {
+        return Err(io::Error::other(format!("{program} ended with {status}")));
+    }
+    let edited = std::fs::read_to_string(&file.0)?;
+    // Editors end a file with a line break that nobody typed.
+    Ok(edited
+        .strip_suffix('\n')
+        .map(str::to_owned)
+        .unwrap_or(edited))
+}
