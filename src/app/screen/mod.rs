@@ -3,9 +3,14 @@
 
 pub mod composer;
 pub mod drawer;
+pub mod fuzzy;
 pub mod line;
 pub mod overlay;
+pub mod palette;
+pub mod rows;
 pub mod shown;
+pub mod sidebar;
+pub mod switcher;
 pub mod viewport;
 
 use crate::domain::{AccountId, AttachmentId, ConversationId, DecisionId, MessageKey, Moment};

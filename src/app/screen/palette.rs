@@ -1,0 +1,156 @@
+//! The rows of the palette: every action by its title with its keys, then what the server offers
+//! besides. What cannot be done here stays in the list and says why.
+
+use super::rows::{ListRow, Then, filtered};
+use crate::app::Action;
+use crate::app::state::State;
+use crate::domain::{ConversationKind, Support};
+use crate::text::SafeText;
+
+/// The rows for a filter.
+pub fn rows(state: &State, filter: &str) -> Vec<ListRow> {
+    let mut rows: Vec<ListRow> = Action::all()
+        .iter()
+        .filter(|action| action.is_in_palette())
+        .filter(|action| account_number(**action).is_none_or(|n| n <= state.accounts.len()))
+        .map(|action| action_row(state, *action))
+        .collect();
+    if let Some((account, _, _)) = state.focused() {
+        for function in &account.account.capabilities.functions {
+            rows.push(
+                ListRow::new(
+                    SafeText::from(function.title),
+                    Then::Function(
+                        account.account.id.clone(),
+                        function.name.clone(),
+                        function.argument_hint,
+                    ),
+                )
+                .with_detail(&account.account.label),
+            );
+        }
+    }
+    filtered(filter, rows)
+}
+
+/// The row of an action.
+pub fn action_row(state: &State, action: Action) -> ListRow {
+    let mut row = ListRow::new(SafeText::from(action.title()), Then::Perform(action));
+    if let Some(n) = account_number(action)
+        && let Some(account) = state.accounts.get(n - 1)
+    {
+        row.label = SafeText::label(&format!("Account {n}: {}", account.account.label));
+    }
+    if let Some(keys) = state.keymap.hint_anywhere(action) {
+        row.keys = SafeText::label(&keys);
+    }
+    if let Some(reason) = refusal(state, action) {
+        row.is_refused = true;
+        row.detail = SafeText::label(reason);
+    }
+    row
+}
+
+/// Which account an action goes to, counted from one.
+pub fn account_number(action: Action) -> Option<usize> {
+    use Action::*;
+    [
+        FocusAccount1,
+        FocusAccount2,
+        FocusAccount3,
+        FocusAccount4,
+        FocusAccount5,
+        FocusAccount6,
+        FocusAccount7,
+        FocusAccount8,
+        FocusAccount9,
+    ]
+    .iter()
+    .position(|other| *other == action)
+    .map(|at| at + 1)
+}
+
+/// Why an action cannot be done here and now; none when it can.
+pub fn refusal(state: &State, action: Action) -> Option<&'static str> {
+    use Action::*;
+    let needs_account = matches!(
+        action,
+        NewConversation
+            | NewThread
+            | RenameConversation
+            | DeleteConversation
+            | ClearConversation
+            | SetDefault
+            | SetColor
+            | SetIcon
+            | ToggleAutomation
+            | ToggleAutoApprove
+            | ToggleAutoThread
+            | Models
+            | Effort
+            | Profile
+            | StopRun
+            | DeleteEntry
+            | AttachFile
+            | ServerFunctions
+    );
+    if !needs_account {
+        return None;
+    }
+    let Some((account, id, conversation)) = state.focused() else {
+        return Some("there is no conversation on screen");
+    };
+    let can = &account.account.capabilities;
+    let support: &Support = match action {
+        NewConversation => &can.create_conversation,
+        NewThread => {
+            if conversation.info.kind == ConversationKind::Session && can.create_thread.is_yes() {
+                return Some("threads belong to channels");
+            }
+            &can.create_thread
+        }
+        RenameConversation => &can.rename_conversation,
+        DeleteConversation => {
+            if can.delete_conversation.is_yes()
+                && conversation.info.kind == ConversationKind::Default
+            {
+                return Some("the default conversation cannot be deleted");
+            }
+            &can.delete_conversation
+        }
+        ClearConversation => &can.clear_conversation,
+        SetDefault => &can.set_default,
+        SetColor | SetIcon => &can.appearance,
+        ToggleAutomation => &can.automation,
+        ToggleAutoApprove => &can.auto_approve,
+        ToggleAutoThread => &can.auto_thread,
+        Models => &can.models,
+        Effort => &can.effort,
+        Profile => &can.profile,
+        StopRun => {
+            if account
+                .conversations
+                .get(id)
+                .is_some_and(|of| of.run.is_none())
+            {
+                return Some("nothing runs here");
+            }
+            &can.cancel_run
+        }
+        DeleteEntry => &can.delete_message,
+        AttachFile => {
+            if conversation.info.is_automation {
+                return Some("this conversation is read-only");
+            }
+            &can.upload
+        }
+        ServerFunctions => {
+            return can
+                .functions
+                .is_empty()
+                .then_some("the server offers nothing besides");
+        }
+        _ => return None,
+    };
+    support.refusal()
+}

@@ -1,0 +1,740 @@
+//! The rows of every popup that is a list: what they say, what matched, and what choosing one does.
+//! The view draws exactly these rows and the keys walk over them.
+
+use super::fuzzy;
+use super::overlay::Overlay;
+use super::{palette, switcher};
+use crate::app::Action;
+use crate::app::state::{AccountState, State};
+use crate::domain::{
+    AccountId, AttachmentId, AttachmentState, ConversationId, DecisionId, Delivery, Entry,
+    EntryBody, Grant, MessageKey, ModelChoice, Moment, Question, SearchHit,
+};
+use crate::text::SafeText;
+
+/// One row.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ListRow {
+    pub label: SafeText,
+    /// Byte offsets in `label` of the clusters that the filter matched.
+    pub matched: Vec<usize>,
+    /// Beside the label, less loud.
+    pub detail: SafeText,
+    /// The keys that do the same.
+    pub keys: SafeText,
+    /// How long ago; the view says it in words.
+    pub since: Option<Moment>,
+    /// Wall milliseconds of what the row stands for.
+    pub at_ms: Option<i64>,
+    pub is_current: bool,
+    /// It cannot be chosen; `detail` says why.
+    pub is_refused: bool,
+    pub then: Then,
+}
+
+/// What choosing a row does.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Then {
+    Nothing,
+    Perform(Action),
+    Decision(AccountId, DecisionId),
+    Focus(AccountId, ConversationId),
+    Hit(AccountId, Box<SearchHit>),
+    Model(ModelChoice),
+    /// A model that is not listed is asked for.
+    ModelFreeText,
+    /// An effort by name; none is the provider's default.
+    Effort(String),
+    Attachment(AccountId, AttachmentId),
+    Queued(AccountId, MessageKey),
+    Theme(String),
+    Kind(usize),
+    Demo,
+    Input(String),
+    /// A function of the server, and what may be typed as its argument.
+    Function(AccountId, String, &'static str),
+    Code(MessageKey, usize),
+    Adapter(String),
+    ProfileDirectory,
+    /// Shows a text.
+    Text(SafeText, SafeText),
+}
+
+impl ListRow {
+    /// A row that says this and does that.
+    pub fn new(label: SafeText, then: Then) -> Self {
+        Self {
+            label,
+            matched: Vec::new(),
+            detail: SafeText::default(),
+            keys: SafeText::default(),
+            since: None,
+            at_ms: None,
+            is_current: false,
+            is_refused: false,
+            then,
+        }
+    }
+
+    /// The row with something beside it.
+    pub fn with_detail(mut self, detail: impl AsRef<str>) -> Self {
+        self.detail = SafeText::label(detail.as_ref());
+        self
+    }
+}
+
+/// Keeps the rows whose label fits the filter, best first, and notes what matched.
+pub fn filtered(filter: &str, rows: Vec<ListRow>) -> Vec<ListRow> {
+    let fits = fuzzy::rank(filter, rows.iter().map(|row| row.label.as_str()));
+    let mut rows: Vec<Option<ListRow>> = rows.into_iter().map(Some).collect();
+    fits.into_iter()
+        .filter_map(|fit| {
+            let mut row = rows.get_mut(fit.index)?.take()?;
+            row.matched = fit.matched;
+            Some(row)
+        })
+        .collect()
+}
+
+/// The rows of a popup; none for one that is no list.
+pub fn rows(state: &State, overlay: &Overlay) -> Vec<ListRow> {
+    match overlay {
+        Overlay::Attention { .. } => attention(state),
+        Overlay::Switcher { filter, .. } => switcher::rows(state, &filter.text),
+        Overlay::Palette { filter, .. } => palette::rows(state, &filter.text),
+        Overlay::Models {
+            account,
+            conversation,
+            filter,
+            ..
+        } => models(state, account, conversation, &filter.text),
+        Overlay::Effort {
+            account,
+            conversation,
+            ..
+        } => efforts(state, account, conversation),
+        Overlay::Search(popup) => popup
+            .hits
+            .iter()
+            .map(|(account, hit)| hit_row(state, account, hit, &popup.query.text))
+            .collect(),
+        Overlay::Media {
+            account,
+            conversation,
+            ..
+        } => media(state, account, conversation),
+        Overlay::Queue {
+            account,
+            conversation,
+            ..
+        } => queue(state, account, conversation),
+        Overlay::EntryMenu { key, .. } => entry_menu(state, *key),
+        Overlay::Inspector { filter, .. } => inspector(state, &filter.text),
+        Overlay::Theme { .. } => state
+            .themes
+            .iter()
+            .map(|name| ListRow {
+                is_current: *name == state.settings.theme,
+                ..ListRow::new(SafeText::label(name), Then::Theme(name.clone()))
+            })
+            .collect(),
+        Overlay::Wizard(wizard) if wizard.kind.is_none() => state
+            .kinds
+            .iter()
+            .enumerate()
+            .map(|(at, kind)| {
+                ListRow::new(kind.title.clone(), Then::Kind(at)).with_detail(&kind.hint)
+            })
+            .collect(),
+        Overlay::Welcome { .. } => vec![
+            ListRow::new("Add an account".into(), Then::Perform(Action::AddAccount)),
+            ListRow::new("Try the demo".into(), Then::Demo)
+                .with_detail("three accounts, no server needed"),
+            ListRow::new("Quit".into(), Then::Perform(Action::Quit)),
+        ],
+        Overlay::Inputs { filter, texts, .. } => filtered(
+            &filter.text,
+            texts
+                .iter()
+                .map(|text| ListRow::new(one_line(text), Then::Input(text.clone())))
+                .collect(),
+        ),
+        Overlay::Functions { account, .. } => state
+            .account(account)
+            .into_iter()
+            .flat_map(|of| &of.account.capabilities.functions)
+            .map(|function| {
+                ListRow::new(
+                    SafeText::from(function.title),
+                    Then::Function(
+                        account.clone(),
+                        function.name.clone(),
+                        function.argument_hint,
+                    ),
+                )
+                .with_detail(function.argument_hint)
+            })
+            .collect(),
+        Overlay::CodeBlocks { key, .. } => code_rows(state, *key),
+        Overlay::Profile {
+            account,
+            conversation,
+            ..
+        } => profile(state, account, conversation),
+        Overlay::Decision(_)
+        | Overlay::Help { .. }
+        | Overlay::Confirm(_)
+        | Overlay::Prompt(_)
+        | Overlay::Document { .. }
+        | Overlay::Account { .. }
+        | Overlay::Wizard(_) => Vec::new(),
+    }
+}
+
+/// The first line with something in it, cleaned and short enough for a row.
+pub fn one_line(text: &str) -> SafeText {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or("").trim();
+    let more = lines.count();
+    if more > 0 {
+        SafeText::label(&format!(
+            "{} … +{more} lines",
+            crate::text::truncate(first, 200)
+        ))
+    } else {
+        SafeText::label(first)
+    }
+}
+
+/// The name of a conversation, with its channel before a thread.
+pub fn conversation_name(account: &AccountState, conversation: &ConversationId) -> String {
+    let Some(of) = account.conversations.get(conversation) else {
+        return "a conversation".to_owned();
+    };
+    let name = match of.info.name.as_str() {
+        "" => "unnamed",
+        name => name,
+    };
+    match of
+        .info
+        .parent
+        .as_ref()
+        .and_then(|parent| account.conversations.get(parent))
+    {
+        Some(parent) => format!("{} / {name}", parent.info.name),
+        None => name.to_owned(),
+    }
+}
+
+/// What a decision asks, in one line.
+pub fn question_line(question: &Question) -> SafeText {
+    match question {
+        Question::Approval {
+            command,
+            description,
+            ..
+        } => {
+            if command.is_empty() {
+                one_line(description.as_str())
+            } else {
+                one_line(command.as_str())
+            }
+        }
+        Question::Clarification { question, .. } => one_line(question.as_str()),
+        Question::Picker { title } => one_line(title.as_str()),
+    }
+}
+
+fn attention(state: &State) -> Vec<ListRow> {
+    let mut rows: Vec<(Moment, ListRow)> = Vec::new();
+    for account in &state.accounts {
+        for decision in account.decisions.iter().filter(|d| d.life.is_pending()) {
+            let mut row = ListRow::new(
+                question_line(&decision.question),
+                Then::Decision(account.account.id.clone(), decision.id.clone()),
+            )
+            .with_detail(format!(
+                "{} · {}",
+                conversation_name(account, &decision.conversation),
+                account.account.label
+            ));
+            row.since = Some(decision.asked_at);
+            rows.push((decision.asked_at, row));
+        }
+    }
+    rows.sort_by_key(|(asked, _)| *asked);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+fn models(
+    state: &State,
+    account: &AccountId,
+    conversation: &ConversationId,
+    filter: &str,
+) -> Vec<ListRow> {
+    let Some(of) = state.account(account) else {
+        return Vec::new();
+    };
+    let catalog = state
+        .screen
+        .overlays
+        .iter()
+        .rev()
+        .find_map(|overlay| match overlay {
+            Overlay::Models {
+                catalog: Some(catalog),
+                ..
+            } => Some(catalog.as_ref()),
+            _ => None,
+        })
+        .unwrap_or(&of.models);
+    let current = of
+        .conversations
+        .get(conversation)
+        .and_then(|c| c.model.as_ref())
+        .or(of.model.as_ref())
+        .or(catalog.current.as_ref());
+    let mut rows = Vec::new();
+    for provider in &catalog.providers {
+        for model in &provider.models {
+            let choice = ModelChoice {
+                model: model.clone(),
+                provider: Some(provider.slug.clone()),
+            };
+            let is_current = current.is_some_and(|current| {
+                current.model == *model
+                    && current
+                        .provider
+                        .as_ref()
+                        .is_none_or(|slug| *slug == provider.slug)
+            });
+            rows.push(ListRow {
+                is_current,
+                ..ListRow::new(SafeText::label(model), Then::Model(choice))
+                    .with_detail(&provider.name)
+            });
+        }
+        let listed = u64::try_from(provider.models.len()).unwrap_or(u64::MAX);
+        if provider.total_models > listed {
+            rows.push(ListRow {
+                is_refused: true,
+                ..ListRow::new(
+                    SafeText::label(&format!(
+                        "{}: {} more on the server",
+                        provider.name,
+                        provider.total_models - listed
+                    )),
+                    Then::Nothing,
+                )
+            });
+        }
+    }
+    let mut rows = filtered(filter, rows);
+    if of.account.capabilities.models_free_text.is_yes() {
+        rows.push(ListRow::new("Another model…".into(), Then::ModelFreeText));
+    }
+    rows
+}
+
+fn efforts(state: &State, account: &AccountId, conversation: &ConversationId) -> Vec<ListRow> {
+    let Some(of) = state.account(account) else {
+        return Vec::new();
+    };
+    let effort = of
+        .conversations
+        .get(conversation)
+        .and_then(|c| c.effort.as_ref())
+        .or(of.effort.as_ref());
+    let mut levels: Vec<String> = effort.map_or_else(Vec::new, |e| e.supported.clone());
+    for level in &of.models.efforts {
+        if !levels.contains(level) {
+            levels.push(level.clone());
+        }
+    }
+    if levels.is_empty() {
+        levels = ["none", "minimal", "low", "medium", "high", "xhigh"]
+            .map(str::to_owned)
+            .to_vec();
+    }
+    levels
+        .into_iter()
+        .map(|level| ListRow {
+            is_current: effort.is_some_and(|effort| match &effort.level {
+                Some(current) => effort.enabled && *current == level,
+                None => !effort.enabled && level == "none",
+            }),
+            ..ListRow::new(SafeText::label(&level), Then::Effort(level.clone()))
+        })
+        .collect()
+}
+
+fn hit_row(state: &State, account: &AccountId, hit: &SearchHit, query: &str) -> ListRow {
+    let mut row = ListRow::new(
+        one_line(hit.snippet.as_str()),
+        Then::Hit(account.clone(), Box::new(hit.clone())),
+    );
+    row.matched = occurrences(row.label.as_str(), query);
+    row.at_ms = hit.sent_at_ms;
+    if let Some(of) = state.account(account) {
+        row.detail = SafeText::label(&format!(
+            "{} · {}",
+            conversation_name(of, &hit.conversation),
+            of.account.label
+        ));
+    }
+    row
+}
+
+/// Where the words of a query stand in a text, in any case.
+fn occurrences(text: &str, query: &str) -> Vec<usize> {
+    let lower = text.to_lowercase();
+    // Lower case of other lengths would put the offsets elsewhere.
+    if lower.len() != text.len() {
+        return Vec::new();
+    }
+    let mut offsets = std::collections::BTreeSet::new();
+    for word in query.to_lowercase().split_whitespace() {
+        for (start, _) in lower.match_indices(word) {
+            let mut at = start;
+            for cluster in crate::text::graphemes(&text[start..start + word.len()]) {
+                offsets.insert(at);
+                at += cluster.len();
+            }
+        }
+    }
+    offsets.into_iter().collect()
+}
+
+fn media(state: &State, account: &AccountId, conversation: &ConversationId) -> Vec<ListRow> {
+    let Some(of) = state.account(account) else {
+        return Vec::new();
+    };
+    let Some(conversation) = of.conversations.get(conversation) else {
+        return Vec::new();
+    };
+    let mut seen = Vec::new();
+    let mut rows = Vec::new();
+    // Newest first.
+    for message in conversation
+        .timeline
+        .entries
+        .iter()
+        .rev()
+        .filter_map(Entry::message)
+    {
+        for id in message.attachments.iter().rev() {
+            let Some(attachment) = of.attachments.get(id) else {
+                continue;
+            };
+            if seen.contains(&id) {
+                continue;
+            }
+            seen.push(id);
+            let standing = match &attachment.state {
+                AttachmentState::Offered => "on the server",
+                AttachmentState::Queued { .. } => "waits for its turn",
+                AttachmentState::Transferring { .. } => "on its way",
+                AttachmentState::Present { .. } => "here",
+                AttachmentState::Gone => "gone",
+                AttachmentState::Failed { .. } => "failed",
+            };
+            let size = attachment
+                .size
+                .map_or_else(String::new, |size| format!("{} · ", size_words(size)));
+            let mut row = ListRow::new(
+                attachment.name.clone(),
+                Then::Attachment(account.clone(), id.clone()),
+            )
+            .with_detail(format!("{size}{standing}"));
+            row.at_ms = message.sent_at_ms.or(Some(message.seen_at_ms));
+            row.is_refused = attachment.state == AttachmentState::Gone;
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// "1.2 MB".
+pub fn size_words(bytes: u64) -> String {
+    let mut scaled = bytes;
+    let mut tenths = 0;
+    for unit in ["B", "kB", "MB", "GB", "TB"] {
+        if scaled < 1000 {
+            return if unit == "B" || scaled >= 100 {
+                format!("{scaled} {unit}")
+            } else {
+                format!("{scaled}.{tenths} {unit}")
+            };
+        }
+        tenths = scaled % 1000 / 100;
+        scaled /= 1000;
+    }
+    format!("{scaled} PB")
+}
+
+fn queue(state: &State, account: &AccountId, conversation: &ConversationId) -> Vec<ListRow> {
+    let Some(of) = state.account(account) else {
+        return Vec::new();
+    };
+    of.outbox
+        .iter()
+        .filter(|record| record.conversation == *conversation)
+        .map(|record| {
+            let mut standing = match &record.delivery {
+                Delivery::Queued => "waits".to_owned(),
+                Delivery::InFlight => "on its way".to_owned(),
+                Delivery::Accepted | Delivery::Read => "sent".to_owned(),
+                Delivery::Uncertain => "nobody knows whether it arrived".to_owned(),
+                Delivery::Failed(refusal) => refusal.text.to_string(),
+            };
+            if !record.files.is_empty() {
+                standing = format!("{} files · {standing}", record.files.len());
+            }
+            let mut row = ListRow::new(
+                one_line(&record.text),
+                Then::Queued(account.clone(), record.key),
+            )
+            .with_detail(standing);
+            row.at_ms = Some(record.created_ms);
+            row
+        })
+        .collect()
+}
+
+/// The entry of the conversation on screen with this key.
+pub fn entry(state: &State, key: MessageKey) -> Option<&Entry> {
+    let (_, _, conversation) = state.focused()?;
+    conversation
+        .timeline
+        .entries
+        .iter()
+        .chain(&conversation.timeline.tail)
+        .find(|entry| entry.key == key)
+}
+
+fn entry_menu(state: &State, key: MessageKey) -> Vec<ListRow> {
+    use Action::*;
+    let Some(entry) = entry(state, key) else {
+        return Vec::new();
+    };
+    let mut actions = vec![CopyEntry];
+    match &entry.body {
+        EntryBody::Message(message) => {
+            if !code_blocks(message.body.text().as_str()).is_empty() {
+                actions.push(CopyCode);
+            }
+            actions.push(ReplyTo);
+            if !message.attachments.is_empty() {
+                actions.extend([OpenEntry, SaveEntry]);
+            } else if !links(message.body.text().as_str()).is_empty() {
+                actions.push(OpenEntry);
+            }
+            if matches!(
+                message.delivery,
+                Some(Delivery::Failed(_) | Delivery::Uncertain)
+            ) {
+                actions.push(ResendEntry);
+            }
+            actions.extend([ToggleFold, DeleteEntry]);
+        }
+        EntryBody::Tool(_) => actions.push(ToggleFold),
+        EntryBody::RunEnded { .. } | EntryBody::Gap { .. } => {}
+    }
+    actions
+        .into_iter()
+        .map(|action| palette::action_row(state, action))
+        .collect()
+}
+
+fn inspector(state: &State, filter: &str) -> Vec<ListRow> {
+    let needle = filter.to_lowercase();
+    state
+        .screen
+        .tapped
+        .iter()
+        .rev()
+        .filter(|line| {
+            needle.is_empty()
+                || line.frame.as_str().to_lowercase().contains(&needle)
+                || line.account.as_str().to_lowercase().contains(&needle)
+        })
+        .map(|line| {
+            let arrow = if line.outgoing { "→" } else { "←" };
+            let title = format!("{arrow} {}", line.account.as_str());
+            let mut row = ListRow::new(
+                one_line(line.frame.as_str()),
+                Then::Text(SafeText::label(&title), line.frame.clone()),
+            )
+            .with_detail(&title);
+            row.matched = occurrences(row.label.as_str(), filter);
+            row.at_ms = Some(line.at.wall_ms);
+            row
+        })
+        .collect()
+}
+
+/// The fenced code blocks of a text, as source without the fences: language and text.
+pub fn code_blocks(text: &str) -> Vec<(String, String)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(char, usize, String, String)> = None;
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        let mark = trimmed.chars().next().unwrap_or(' ');
+        let length = trimmed.chars().take_while(|c| *c == mark).count();
+        let is_fence = matches!(mark, '`' | '~') && length >= 3;
+        match open.take() {
+            None if is_fence => {
+                let language = trimmed[length..].trim().to_owned();
+                open = Some((mark, length, language, String::new()));
+            }
+            None => {}
+            Some((fence, least, language, body)) => {
+                let closes = is_fence
+                    && mark == fence
+                    && length >= least
+                    && trimmed[length..].trim().is_empty();
+                if closes {
+                    blocks.push((language, body));
+                } else {
+                    let mut body = body;
+                    if !body.is_empty() {
+                        body.push('\n');
+                    }
+                    body.push_str(line);
+                    open = Some((fence, least, language, body));
+                }
+            }
+        }
+    }
+    // A block that is still being written can be copied as far as it goes.
+    if let Some((_, _, language, body)) = open
+        && !body.is_empty()
+    {
+        blocks.push((language, body));
+    }
+    blocks
+}
+
+/// The links in a text that may be opened, in order.
+pub fn links(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut rest = text;
+    while let Some(at) = ["https://", "http://", "mailto:"]
+        .iter()
+        .filter_map(|scheme| rest.find(scheme))
+        .min()
+    {
+        let tail = &rest[at..];
+        let end = tail
+            .find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '`' | '|' | '\\'))
+            .unwrap_or(tail.len());
+        let mut link = tail[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '\'', '*', '_']);
+        // A bracket that closes something before the link is not part of it.
+        while let Some(inner) = link.strip_suffix(')').or_else(|| link.strip_suffix(']')) {
+            let opener = if link.ends_with(')') { '(' } else { '[' };
+            let closer = if link.ends_with(')') { ')' } else { ']' };
+            if link.matches(opener).count() >= link.matches(closer).count() {
+                break;
+            }
+            link = inner.trim_end_matches(['.', ',', ';', ':', '!', '?']);
+        }
+        if link.len() > "https://".len() && !found.iter().any(|known| known == link) {
+            found.push(link.to_owned());
+        }
+        rest = &rest[at + end.max(1)..];
+    }
+    found
+}
+
+fn code_rows(state: &State, key: MessageKey) -> Vec<ListRow> {
+    let Some(message) = entry(state, key).and_then(Entry::message) else {
+        return Vec::new();
+    };
+    code_blocks(message.body.text().as_str())
+        .iter()
+        .enumerate()
+        .map(|(at, (language, body))| {
+            ListRow::new(one_line(body), Then::Code(key, at)).with_detail(format!(
+                "{language}{}{} lines",
+                if language.is_empty() { "" } else { " · " },
+                body.lines().count()
+            ))
+        })
+        .collect()
+}
+
+fn profile(state: &State, account: &AccountId, conversation: &ConversationId) -> Vec<ListRow> {
+    let profile = state
+        .account(account)
+        .and_then(|of| of.conversations.get(conversation))
+        .and_then(|of| of.profile.clone())
+        .unwrap_or_default();
+    let mut rows: Vec<ListRow> = profile
+        .adapters
+        .iter()
+        .map(|adapter| ListRow {
+            is_current: *adapter == profile.adapter,
+            ..ListRow::new(adapter.clone(), Then::Adapter(adapter.to_string()))
+                .with_detail("adapter")
+        })
+        .collect();
+    rows.push(
+        ListRow::new("Model…".into(), Then::ModelFreeText)
+            .with_detail(profile.model.as_ref().map_or("", SafeText::as_str)),
+    );
+    rows.push(
+        ListRow::new("Working folder…".into(), Then::ProfileDirectory)
+            .with_detail(&profile.directory),
+    );
+    rows
+}
+
+/// What a choice grants, for the words beside it.
+pub fn grant_words(grant: Grant) -> &'static str {
+    match grant {
+        Grant::Answer => "",
+        Grant::Once => "this once",
+        Grant::Session => "everything like it in this conversation",
+        Grant::Always => "everything like it, everywhere, for good",
+        Grant::Deny => "the agent is told no",
+        Grant::Unknown => "the server did not say what this grants",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_blocks_are_copied_as_source() {
+        let text = "x\n```rust\nfn main() {}\n\n  // y\n```\nz\n~~~\n```\n~~~\n````\nopen";
+        assert_eq!(
+            code_blocks(text),
+            [
+                ("rust".to_owned(), "fn main() {}\n\n  // y".to_owned()),
+                (String::new(), "```".to_owned()),
+                (String::new(), "open".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn links_end_where_people_end_them() {
+        assert_eq!(
+            links("see (https://a.example/x_(y)), <http://b.example>. mailto:me@x.example!"),
+            [
+                "https://a.example/x_(y)",
+                "http://b.example",
+                "mailto:me@x.example"
+            ]
+        );
+        assert_eq!(links("javascript:alert(1) https://"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn sizes_are_short() {
+        assert_eq!(size_words(999), "999 B");
+        assert_eq!(size_words(1200), "1.2 kB");
+        assert_eq!(size_words(64 << 20), "67.1 MB");
+    }
+}
