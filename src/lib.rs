@@ -8,6 +8,7 @@ pub mod input;
 pub mod link;
 pub mod protocol;
 pub mod runtime;
+pub mod render;
 pub mod text;
 pub mod transport;
 pub mod view;

@@ -1,0 +1,233 @@
+//! Blocks of code: a frame with the language, lines that are wrapped or cut.
+
+use super::Options;
+use super::flow::Prefix;
+use super::highlight::{Coloured, Job};
+use super::markdown::CodeBlock;
+use super::row::{Role, Row, Span};
+use crate::text::{clusters, truncate, width};
+
+/// A block of code as it stands in the source.
+pub(super) struct Code<'a> {
+    pub language: &'a str,
+    pub text: &'a str,
+    /// Whether its last line is known; colours wait for it.
+    pub is_closed: bool,
+    /// What the frame says: the language, or something else for text that is no code.
+    pub label: &'a str,
+    pub role: Role,
+}
+
+/// Appends the rows of a block of code. Gives the block for copying, with a job when its colours
+/// are still wanted.
+pub(super) fn rows(
+    code: &Code<'_>,
+    coloured: impl FnOnce(u64) -> Option<std::sync::Arc<Coloured>>,
+    prefix: &mut Prefix,
+    options: &Options,
+    rows: &mut Vec<Row>,
+) -> (CodeBlock, Option<Job>) {
+    let first_row = rows.len();
+    let inner = options.cells().saturating_sub(prefix.width()).max(4);
+    let frame = Frame::of(options);
+    let mut top = prefix.next();
+    top.extend(frame.top(code.label, inner));
+    rows.push(Row::new(top));
+    let bar = Span::new(format!("{} ", frame.side), Role::Frame);
+    prefix.push(bar);
+    let mut want = None;
+    if is_diff(code.language) {
+        for row in super::diff::lines(code.text, inner - 2, options) {
+            push(prefix, row, rows);
+        }
+    } else {
+        let job = Job::new(code.language, code.text).filter(|_| code.is_closed);
+        let coloured = job.as_ref().and_then(|job| coloured(job.key()));
+        if coloured.is_none() {
+            want = job;
+        }
+        for (number, line) in code.text.lines().enumerate() {
+            let spans = match coloured.as_deref().and_then(|c| c.line(number)) {
+                Some(pieces) => coloured_spans(line, pieces),
+                None => vec![Span::new(line, code.role)],
+            };
+            for row in fit_line(spans, inner - 2, options) {
+                push(prefix, row, rows);
+            }
+        }
+    }
+    prefix.pop();
+    if code.is_closed {
+        let mut bottom = prefix.next();
+        bottom.push(frame.bottom(inner));
+        rows.push(Row::new(bottom));
+    }
+    let block = CodeBlock {
+        language: code.language.to_owned(),
+        text: code.text.to_owned(),
+        rows: first_row..rows.len(),
+    };
+    (block, want)
+}
+
+/// Whether a language names diffs.
+pub(super) fn is_diff(language: &str) -> bool {
+    matches!(language, "diff" | "patch" | "udiff")
+}
+
+fn push(prefix: &mut Prefix, row: Row, rows: &mut Vec<Row>) {
+    let mut spans = prefix.next();
+    spans.extend(row.spans);
+    rows.push(Row {
+        spans,
+        joins: row.joins,
+    });
+}
+
+fn coloured_spans(line: &str, pieces: &[(u32, Role)]) -> Vec<Span> {
+    let mut spans = Vec::with_capacity(pieces.len());
+    let mut at = 0;
+    for (len, role) in pieces {
+        let end = (at + *len as usize).min(line.len());
+        if end > at && line.is_char_boundary(end) {
+            spans.push(Span::new(&line[at..end], *role));
+            at = end;
+        }
+    }
+    if at < line.len() {
+        spans.push(Span::new(&line[at..], Role::CodeBlock));
+    }
+    spans
+}
+
+/// A line of code in rows of at most `cells`: wrapped, or shifted and cut. Blanks stay.
+pub(super) fn fit_line(spans: Vec<Span>, cells: usize, options: &Options) -> Vec<Row> {
+    let shift = if options.wrap_code {
+        0
+    } else {
+        usize::from(options.code_shift)
+    };
+    let whole: usize = spans.iter().map(Span::width).sum();
+    if whole <= cells && shift == 0 {
+        return vec![Row::new(spans)];
+    }
+    if options.wrap_code {
+        wrap_line(&spans, cells)
+    } else {
+        vec![cut_line(&spans, whole, shift, cells)]
+    }
+}
+
+fn wrap_line(spans: &[Span], cells: usize) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut row = Row::default();
+    let mut used = 0;
+    for span in spans {
+        let mut start = 0;
+        for cluster in clusters(&span.text) {
+            if used + cluster.width > cells && used > 0 {
+                push_piece(&mut row, span, start, cluster.at);
+                start = cluster.at;
+                rows.push(std::mem::replace(
+                    &mut row,
+                    Row {
+                        spans: Vec::new(),
+                        joins: true,
+                    },
+                ));
+                used = 0;
+            }
+            used += cluster.width;
+        }
+        push_piece(&mut row, span, start, span.text.len());
+    }
+    rows.push(row);
+    rows
+}
+
+fn cut_line(spans: &[Span], whole: usize, shift: usize, cells: usize) -> Row {
+    let mut row = Row::default();
+    let is_cut_left = shift > 0 && whole > 0;
+    let is_cut_right = whole > shift + cells;
+    let (first, last) = (
+        shift + usize::from(is_cut_left),
+        shift + cells - usize::from(is_cut_right),
+    );
+    if is_cut_left {
+        row.spans.push(Span::new("…", Role::Frame));
+    }
+    let mut at = 0;
+    for span in spans {
+        let mut range: Option<(usize, usize)> = None;
+        for cluster in clusters(&span.text) {
+            let end = at + cluster.width;
+            if at >= first && end <= last {
+                let start = range.map_or(cluster.at, |r| r.0);
+                range = Some((start, cluster.at + cluster.text.len()));
+            }
+            at = end;
+        }
+        if let Some((start, end)) = range {
+            push_piece(&mut row, span, start, end);
+        }
+    }
+    if is_cut_right {
+        row.spans.push(Span::new("…", Role::Frame));
+    }
+    row
+}
+
+fn push_piece(row: &mut Row, span: &Span, start: usize, end: usize) {
+    if start < end {
+        row.spans.push(Span {
+            text: span.text[start..end].to_owned(),
+            ..span.clone()
+        });
+    }
+}
+
+struct Frame {
+    top_left: &'static str,
+    bottom_left: &'static str,
+    line: &'static str,
+    side: &'static str,
+}
+
+impl Frame {
+    fn of(options: &Options) -> Self {
+        if options.ascii {
+            Self {
+                top_left: "+",
+                bottom_left: "+",
+                line: "-",
+                side: "|",
+            }
+        } else {
+            Self {
+                top_left: "┌",
+                bottom_left: "└",
+                line: "─",
+                side: "│",
+            }
+        }
+    }
+
+    fn top(&self, label: &str, cells: usize) -> Vec<Span> {
+        let label = truncate(label, cells.saturating_sub(4));
+        if label.is_empty() {
+            let line = self.line.repeat(cells - 1);
+            return vec![Span::new(format!("{}{line}", self.top_left), Role::Frame)];
+        }
+        let rest = cells.saturating_sub(width(&label) + 3);
+        vec![
+            Span::new(format!("{} ", self.top_left), Role::Frame),
+            Span::new(label, Role::CodeLabel),
+            Span::new(format!(" {}", self.line.repeat(rest)), Role::Frame),
+        ]
+    }
+
+    fn bottom(&self, cells: usize) -> Span {
+        let line = self.line.repeat(cells - 1);
+        Span::new(format!("{}{line}", self.bottom_left), Role::Frame)
+    }
+}
