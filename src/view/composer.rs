@@ -6,66 +6,16 @@ use super::item::{Scene, message};
 use super::sidebar::place_name;
 use super::theme::Role;
 use super::words;
+use crate::app::screen::composer::Shown;
 use crate::app::screen::{Pane, Target};
 use crate::domain::{Author, LinkState};
-use crate::text::{graphemes, width};
+use crate::text::width;
 use ratatui::layout::Rect;
 use std::ops::Range;
 
-/// A draft broken into rows, with the place of the caret.
-pub(crate) struct Wrapped {
-    pub rows: Vec<Range<usize>>,
-    pub caret_row: usize,
-    pub caret_column: u16,
-}
-
-/// Breaks a draft into rows of at most so many cells: after a space where there is one, else inside
-/// the word. Nothing is left out, so every byte has its row.
-pub(crate) fn wrap_draft(text: &str, caret: usize, columns: u16) -> Wrapped {
-    let columns = usize::from(columns.max(2));
-    let mut rows: Vec<Range<usize>> = Vec::new();
-    let mut start = 0;
-    let mut used = 0;
-    let mut at = 0;
-    let mut after_space: Option<usize> = None;
-    for cluster in graphemes(text) {
-        if cluster == "\n" || cluster == "\r\n" {
-            rows.push(start..at);
-            at += cluster.len();
-            start = at;
-            used = 0;
-            after_space = None;
-            continue;
-        }
-        let wide = width(cluster);
-        if used + wide > columns && at > start {
-            let cut = after_space.filter(|cut| *cut > start).unwrap_or(at);
-            rows.push(start..cut);
-            start = cut;
-            used = width(&text[cut..at]);
-            after_space = None;
-        }
-        used += wide;
-        at += cluster.len();
-        if cluster == " " {
-            after_space = Some(at);
-        }
-    }
-    rows.push(start..text.len());
-    let caret_row = rows.iter().rposition(|row| row.start <= caret).unwrap_or(0);
-    let row = &rows[caret_row];
-    let before = text.get(row.start..caret.min(row.end)).unwrap_or_default();
-    let caret_column = u16::try_from(width(before).min(columns)).unwrap_or(0);
-    Wrapped {
-        rows,
-        caret_row,
-        caret_column,
-    }
-}
-
 /// What the composer will draw, worked out before its rectangle is known.
 pub(crate) struct Plan {
-    wrapped: Wrapped,
+    shown: Shown,
     chips: Vec<Row>,
     text_rows: u16,
     /// Rows in all.
@@ -75,22 +25,23 @@ pub(crate) struct Plan {
 /// Cells before the text: the prompt.
 const PROMPT: u16 = 2;
 
+/// Cells of a row of the draft in a composer so wide; motions by row need it.
+pub(crate) fn text_columns(columns: u16) -> u16 {
+    columns.saturating_sub(PROMPT + 1)
+}
+
 /// Plans the composer for a width.
 pub(crate) fn plan(scene: &Scene<'_>, columns: u16, screen_rows: u16) -> Plan {
     let composer = &scene.conversation.composer;
-    let wrapped = wrap_draft(
-        composer.text(),
-        composer.caret(),
-        columns.saturating_sub(PROMPT + 1),
-    );
+    let shown = composer.shown(usize::from(text_columns(columns)));
     let most = (screen_rows / 3).max(1);
-    let text_rows = u16::try_from(wrapped.rows.len())
+    let text_rows = u16::try_from(shown.rows.len())
         .unwrap_or(u16::MAX)
         .min(most);
     let chips = chips(scene);
     let height = 1 + text_rows + u16::try_from(chips.len()).unwrap_or(0);
     Plan {
-        wrapped,
+        shown,
         chips,
         text_rows,
         height,
@@ -178,7 +129,7 @@ pub(crate) fn draw(
     let prompt = if has_focus { Role::Prompt } else { Role::Muted };
     canvas.put(area.x, y, canvas.glyphs.prompt, 1, prompt);
     let rows = usize::from(plan.text_rows.min(area.bottom() - y));
-    let top = (plan.wrapped.caret_row + 1).saturating_sub(rows);
+    let top = (plan.shown.caret_row + 1).saturating_sub(rows);
     let text = Rect {
         x: area.x + PROMPT,
         y,
@@ -192,30 +143,63 @@ pub(crate) fn draw(
             column: 0,
         },
     );
-    let draft = scene.conversation.composer.text();
-    if draft.is_empty() {
+    if scene.conversation.composer.text().is_empty() {
         let hint = placeholder(scene);
         canvas.put_cut(text.x, y, &hint, text.width, Role::Placeholder);
     }
-    for (line, range) in plan.wrapped.rows.iter().skip(top).take(rows).enumerate() {
-        let part = draft.get(range.clone()).unwrap_or_default();
+    for (line, range) in plan.shown.rows.iter().skip(top).take(rows).enumerate() {
         let y = y + u16::try_from(line).unwrap_or(0);
-        canvas.put(text.x, y, part, text.width, Role::Input);
+        draft_row(canvas, &plan.shown, range.clone(), text, y);
     }
-    if rows < plan.wrapped.rows.len() {
+    if rows < plan.shown.rows.len() {
         canvas.scrollbar(
             area.right().saturating_sub(1),
             text,
-            plan.wrapped.rows.len(),
+            plan.shown.rows.len(),
             top,
             Role::Muted,
         );
     }
     has_focus.then(|| {
-        let row = u16::try_from(plan.wrapped.caret_row - top).unwrap_or(0);
-        let column = (text.x + plan.wrapped.caret_column).min(area.right().saturating_sub(1));
+        let row = u16::try_from(plan.shown.caret_row - top).unwrap_or(0);
+        let caret = u16::try_from(plan.shown.caret_column).unwrap_or(0);
+        let column = (text.x + caret).min(area.right().saturating_sub(1));
         (column, y + row)
     })
+}
+
+/// One row of the draft: chips boxed, the selection marked.
+fn draft_row(canvas: &mut Canvas<'_>, shown: &Shown, row: Range<usize>, area: Rect, y: u16) {
+    let mut cuts = vec![row.start, row.end];
+    for piece in &shown.pieces {
+        cuts.extend([piece.shown.start, piece.shown.end]);
+    }
+    if let Some(selection) = &shown.selection {
+        cuts.extend([selection.start, selection.end]);
+    }
+    cuts.retain(|cut| row.start <= *cut && *cut <= row.end);
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut x = area.x;
+    for pair in cuts.windows(2) {
+        let part = pair[0]..pair[1];
+        let is_selected = shown
+            .selection
+            .as_ref()
+            .is_some_and(|selection| selection.contains(&part.start));
+        let piece = shown
+            .pieces
+            .iter()
+            .find(|piece| piece.shown.contains(&part.start));
+        let role = match piece {
+            _ if is_selected => Role::Marked,
+            Some(piece) if piece.is_chip => Role::Chip,
+            Some(_) => Role::Removed,
+            None => Role::Input,
+        };
+        let text = shown.text.get(part).unwrap_or_default();
+        x = canvas.put(x, y, text, area.right().saturating_sub(x), role);
+    }
 }
 
 /// The line over the composer: where the text will go, and how long it may still be.
@@ -263,36 +247,4 @@ fn placeholder(scene: &Scene<'_>) -> String {
         ""
     };
     format!("message {place}{more}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rows(text: &str, columns: u16) -> Vec<&str> {
-        wrap_draft(text, 0, columns)
-            .rows
-            .into_iter()
-            .map(|row| &text[row])
-            .collect()
-    }
-
-    #[test]
-    fn a_draft_breaks_after_spaces_and_keeps_every_byte() {
-        assert_eq!(rows("one two three", 8), ["one two ", "three"]);
-        assert_eq!(rows("abcdef", 3), ["abc", "def"]);
-        assert_eq!(rows("a\n\nb", 8), ["a", "", "b"]);
-        assert_eq!(rows("", 8), [""]);
-    }
-
-    #[test]
-    fn the_caret_stands_on_the_cell_of_its_cluster() {
-        let at = |text: &str, caret: usize| {
-            let wrapped = wrap_draft(text, caret, 8);
-            (wrapped.caret_row, wrapped.caret_column)
-        };
-        assert_eq!(at("漢字ab", 6), (0, 4));
-        assert_eq!(at("one two three", 8), (1, 0));
-        assert_eq!(at("ab\n", 3), (1, 0));
-    }
 }

@@ -12,6 +12,7 @@ pub mod layout;
 mod prose;
 mod sidebar;
 mod status;
+mod svg;
 pub mod theme;
 mod timeline;
 mod todo_strip;
@@ -19,6 +20,7 @@ mod words;
 
 pub use canvas::LinkSpan;
 pub use layout::HitMap;
+pub use svg::svg;
 pub use theme::{Depth, Role, Theme};
 
 use crate::app::screen::viewport::LayoutFacts;
@@ -164,7 +166,7 @@ fn conversation(
         ..area
     };
     let mut facts = timeline::draw(canvas, scene, &mut memo.cards, timeline, account);
-    facts.composer_columns = area.width.saturating_sub(3);
+    facts.composer_columns = composer::text_columns(area.width);
     let mut y = timeline.bottom() + gap;
     for strip in &strips {
         let inner = Rect {

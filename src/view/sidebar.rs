@@ -106,24 +106,42 @@ pub(crate) fn draw(
     if is_over {
         canvas.hits.add(inner, Target::Nothing);
     }
+    let lines = spaced(rows, usize::from(inner.height));
     let height = usize::from(inner.height);
-    let selected = rows
+    let selected = lines
         .iter()
-        .position(|row| state.screen.sidebar.selected.as_ref() == Some(row));
+        .position(|row| row.is_some() && state.screen.sidebar.selected.as_ref() == *row);
     let mut top = state
         .screen
         .sidebar
         .scroll
-        .min(rows.len().saturating_sub(height));
+        .min(lines.len().saturating_sub(height));
     if has_focus && let Some(at) = selected {
         top = top.min(at).max((at + 1).saturating_sub(height));
     }
-    for (line, row) in rows.iter().skip(top).take(height).enumerate() {
+    for (line, row) in lines.iter().skip(top).take(height).enumerate() {
         let y = inner.y + u16::try_from(line).unwrap_or(0);
         let is_selected = has_focus && selected == Some(top + line);
-        draw_row(canvas, state, row, inner, y, is_selected);
+        if let Some(row) = row {
+            draw_row(canvas, state, row, inner, y, is_selected);
+        }
     }
-    canvas.scrollbar(edge, inner, rows.len(), top, Role::Muted);
+    canvas.scrollbar(edge, inner, lines.len(), top, Role::Muted);
+}
+
+/// The rows with a blank before each account, where there is room for them.
+fn spaced(rows: &[SidebarRow], height: usize) -> Vec<Option<&SidebarRow>> {
+    let is_account = |row: &&SidebarRow| matches!(row, SidebarRow::Account(_));
+    let blanks = rows.iter().skip(1).filter(is_account).count();
+    let has_room = rows.len() + blanks <= height;
+    let mut lines = Vec::with_capacity(rows.len() + blanks);
+    for (at, row) in rows.iter().enumerate() {
+        if has_room && at > 0 && is_account(&row) {
+            lines.push(None);
+        }
+        lines.push(Some(row));
+    }
+    lines
 }
 
 fn draw_row(

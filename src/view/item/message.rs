@@ -28,6 +28,9 @@ pub(crate) fn card(scene: &Scene<'_>, entry: &Entry, message: &Message, lead: &L
     let has_reasoning = !message.reasoning.is_empty();
     if has_reasoning {
         head.push(reasoning::fold_line(scene, entry, message, lead.is_open));
+        if !lead.is_open && !message.body.is_empty() {
+            head.push(Row::blank());
+        }
     }
     if !head.is_empty() {
         card.segments.push(Segment::Rows(head));

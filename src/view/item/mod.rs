@@ -174,10 +174,10 @@ impl Scene<'_> {
     }
 }
 
-fn is_ordinary(entry: &Entry) -> bool {
+fn thinks(entry: &Entry) -> bool {
     entry
         .message()
-        .is_some_and(|message| message.sort == MessageSort::Ordinary)
+        .is_some_and(|message| !message.reasoning.is_empty())
 }
 
 fn is_same_minute(a: &Entry, b: &Entry) -> bool {

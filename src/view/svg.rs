@@ -1,0 +1,167 @@
+//! A drawn buffer as a picture (SVG), for the README and for looking at screens without a terminal.
+
+use super::theme::Theme;
+use super::{Role, color::Rgb};
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::style::{Color, Modifier};
+use std::fmt::Write;
+
+const CELL_WIDTH: f64 = 8.4;
+const CELL_HEIGHT: f64 = 18.0;
+const MARGIN: f64 = 12.0;
+
+/// The buffer as an SVG document. Colours that the terminal would decide come from the theme's
+/// ground and text, and from the usual sixteen.
+pub fn svg(buffer: &Buffer, theme: &Theme) -> String {
+    let area = buffer.area;
+    let ground = Rgb::of(theme.style(Role::Background).bg.unwrap_or(Color::Reset))
+        .unwrap_or(if theme.is_dark { Rgb(20, 20, 20) } else { Rgb(255, 255, 255) });
+    let text = Rgb::of(theme.style(Role::Text).fg.unwrap_or(Color::Reset))
+        .unwrap_or(if theme.is_dark { Rgb(220, 220, 220) } else { Rgb(20, 20, 20) });
+    let width = f64::from(area.width) * CELL_WIDTH + MARGIN * 2.0;
+    let height = f64::from(area.height) * CELL_HEIGHT + MARGIN * 2.0;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+         viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"'DejaVu Sans Mono', Menlo, Consolas, \
+         monospace\" font-size=\"14\">\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{}\"/>\n",
+        hex(ground)
+    );
+    let mut grounds = String::new();
+    let mut texts = String::new();
+    for y in area.top()..area.bottom() {
+        let mut x = area.left();
+        while x < area.right() {
+            let look = Look::of(&buffer[(x, y)], ground, text);
+            let start = x;
+            let mut run = String::new();
+            while x < area.right() && Look::of(&buffer[(x, y)], ground, text) == look {
+                let symbol = buffer[(x, y)].symbol();
+                run.push_str(symbol);
+                x += u16::try_from(crate::text::width(symbol).max(1)).unwrap_or(1);
+            }
+            let left = MARGIN + f64::from(start - area.x) * CELL_WIDTH;
+            let top = MARGIN + f64::from(y - area.y) * CELL_HEIGHT;
+            let wide = f64::from(x.min(area.right()) - start) * CELL_WIDTH;
+            if look.bg != ground {
+                let _ = writeln!(
+                    grounds,
+                    "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{wide:.1}\" \
+                     height=\"{CELL_HEIGHT:.1}\" fill=\"{}\"/>",
+                    hex(look.bg)
+                );
+            }
+            if run.trim().is_empty() && !look.modifier.contains(Modifier::UNDERLINED) {
+                continue;
+            }
+            let _ = writeln!(
+                texts,
+                "<text x=\"{left:.1}\" y=\"{:.1}\" textLength=\"{wide:.1}\" fill=\"{}\"{} \
+                 xml:space=\"preserve\">{}</text>",
+                top + 13.5,
+                hex(look.fg),
+                look.attributes(),
+                escape(&run)
+            );
+        }
+    }
+    out.push_str(&grounds);
+    out.push_str(&texts);
+    out.push_str("</svg>\n");
+    out
+}
+
+#[derive(PartialEq)]
+struct Look {
+    fg: Rgb,
+    bg: Rgb,
+    modifier: Modifier,
+}
+
+impl Look {
+    fn of(cell: &Cell, ground: Rgb, text: Rgb) -> Look {
+        let fg = numbers(cell.fg).unwrap_or(text);
+        let bg = numbers(cell.bg).unwrap_or(ground);
+        let is_reversed = cell.modifier.contains(Modifier::REVERSED);
+        let (fg, bg) = if is_reversed { (bg, fg) } else { (fg, bg) };
+        Look {
+            fg,
+            bg,
+            modifier: cell.modifier - Modifier::REVERSED,
+        }
+    }
+
+    fn attributes(&self) -> String {
+        let mut out = String::new();
+        if self.modifier.contains(Modifier::BOLD) {
+            out.push_str(" font-weight=\"bold\"");
+        }
+        if self.modifier.contains(Modifier::ITALIC) {
+            out.push_str(" font-style=\"italic\"");
+        }
+        if self.modifier.contains(Modifier::DIM) {
+            out.push_str(" opacity=\"0.6\"");
+        }
+        let mut lines = Vec::new();
+        if self.modifier.contains(Modifier::UNDERLINED) {
+            lines.push("underline");
+        }
+        if self.modifier.contains(Modifier::CROSSED_OUT) {
+            lines.push("line-through");
+        }
+        if !lines.is_empty() {
+            let _ = write!(out, " text-decoration=\"{}\"", lines.join(" "));
+        }
+        out
+    }
+}
+
+fn numbers(color: Color) -> Option<Rgb> {
+    let index = match color {
+        Color::Black => 0,
+        Color::Red => 1,
+        Color::Green => 2,
+        Color::Yellow => 3,
+        Color::Blue => 4,
+        Color::Magenta => 5,
+        Color::Cyan => 6,
+        Color::Gray => 7,
+        Color::DarkGray => 8,
+        Color::LightRed => 9,
+        Color::LightGreen => 10,
+        Color::LightYellow => 11,
+        Color::LightBlue => 12,
+        Color::LightMagenta => 13,
+        Color::LightCyan => 14,
+        Color::White => 15,
+        other => return Rgb::of(other),
+    };
+    const SIXTEEN: [Rgb; 16] = [
+        Rgb(0, 0, 0),
+        Rgb(205, 49, 49),
+        Rgb(13, 160, 88),
+        Rgb(190, 150, 16),
+        Rgb(58, 120, 210),
+        Rgb(180, 70, 180),
+        Rgb(17, 150, 180),
+        Rgb(204, 204, 204),
+        Rgb(102, 102, 102),
+        Rgb(241, 76, 76),
+        Rgb(35, 209, 139),
+        Rgb(245, 245, 67),
+        Rgb(90, 160, 250),
+        Rgb(214, 112, 214),
+        Rgb(41, 184, 219),
+        Rgb(240, 240, 240),
+    ];
+    SIXTEEN.get(index).copied()
+}
+
+fn hex(color: Rgb) -> String {
+    format!("#{:02x}{:02x}{:02x}", color.0, color.1, color.2)
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}

@@ -1,0 +1,177 @@
+//! Frames of representative states at four sizes. Every frame is drawn with a warm and with an
+//! emptied memo, and both have to be the same. With `TRIALOGUE_PICTURES` set to a folder, each frame
+//! is written there as a picture too.
+#![allow(clippy::unwrap_used)]
+
+#[path = "support/scene.rs"]
+mod scene;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use scene::*;
+use trialogue::app::State;
+use trialogue::domain::*;
+use trialogue::view::{Depth, Drawn, Memo, Theme, draw};
+
+const SIZES: [(u16, u16); 4] = [(60, 18), (80, 24), (120, 40), (200, 60)];
+
+fn frame(state: &State, columns: u16, rows: u16, theme: &Theme) -> (Buffer, Drawn) {
+    let area = Rect::new(0, 0, columns, rows);
+    let mut memo = Memo::default();
+    let mut cold = Buffer::empty(area);
+    let facts = draw(state, &mut memo, theme, &mut cold);
+    let mut warm = Buffer::empty(area);
+    let again = draw(state, &mut memo, theme, &mut warm);
+    assert_eq!(cold, warm, "a warm memo changed the frame");
+    assert_eq!(facts, again, "a warm memo changed the facts");
+    memo.clear();
+    let mut emptied = Buffer::empty(area);
+    draw(state, &mut memo, theme, &mut emptied);
+    assert_eq!(cold, emptied, "an emptied memo changed the frame");
+    (cold, facts)
+}
+
+/// The text of a frame; the cell of the cursor is named below.
+fn text(buffer: &Buffer, drawn: &Drawn) -> String {
+    let area = buffer.area;
+    let mut out = String::new();
+    for y in 0..area.height {
+        let mut line = String::new();
+        let mut x = 0;
+        while x < area.width {
+            let symbol = buffer[(x, y)].symbol();
+            line.push_str(symbol);
+            x += trialogue::text::width(symbol).max(1) as u16;
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    if let Some((column, row)) = drawn.cursor {
+        out.push_str(&format!("cursor at {column},{row}\n"));
+    }
+    out
+}
+
+fn check(name: &str, state: &State) {
+    for (columns, rows) in SIZES {
+        check_at(name, state, columns, rows);
+    }
+}
+
+fn check_at(name: &str, state: &State, columns: u16, rows: u16) {
+    let theme = Theme::named(&state.settings.theme, Depth::TrueColor).unwrap();
+    let mut state = state.clone();
+    state.screen.columns = columns;
+    state.screen.rows = rows;
+    let (buffer, drawn) = frame(&state, columns, rows, &theme);
+    let name = format!("{name}_{columns}x{rows}");
+    if let Ok(folder) = std::env::var("TRIALOGUE_PICTURES") {
+        let picture = trialogue::view::svg(&buffer, &theme);
+        std::fs::write(format!("{folder}/{name}.svg"), picture).unwrap();
+    }
+    insta::assert_snapshot!(name, text(&buffer, &drawn));
+}
+
+#[test]
+fn a_chat_with_everything() {
+    check("everything", &busy());
+}
+
+#[test]
+fn a_chat_in_the_light_and_in_plain_ascii() {
+    let mut state = busy();
+    state.settings.theme = "light".to_owned();
+    check_at("light", &state, 120, 40);
+    state.settings.ascii = true;
+    check_at("ascii", &state, 120, 40);
+}
+
+#[test]
+fn an_answer_that_streams() {
+    let mut state = busy();
+    let conversation = here(&mut state);
+    conversation.run = Some(Run {
+        id: RunId::new("r1"),
+        phase: RunPhase::Working,
+        is_stated: true,
+        command: None,
+        started: before(7),
+        last_activity: before(0),
+    });
+    let mut chat = everything();
+    let answer = chat.agent("The tests need a running database, so I start one and");
+    answer.is_streaming = true;
+    conversation.timeline.entries = chat.entries;
+    let mut call = ToolCall::new(ToolCallId::new("t"), safe("terminal"));
+    call.preview = safe("docker compose up -d db");
+    call.started = Some(before(4));
+    conversation.running_tools.push(call);
+    let todo = |content: &str, status| Todo {
+        id: content.to_owned(),
+        content: safe(content),
+        status,
+    };
+    conversation.todos = vec![
+        todo("read log", TodoStatus::Completed),
+        todo("find crate", TodoStatus::Completed),
+        todo("patch manifest", TodoStatus::InProgress),
+        todo("run the tests", TodoStatus::Pending),
+    ];
+    conversation.composer.insert("and then commit it, with a message that says what changed");
+    check("streaming", &state);
+}
+
+#[test]
+fn an_approval_waits_in_its_bar() {
+    let mut state = busy();
+    let decision = approval("d1", "c-research", "rm -rf build\ncargo build --release");
+    state.accounts[0].decisions.push(decision);
+    check("approval_bar", &state);
+}
+
+#[test]
+fn deliveries_that_went_wrong() {
+    let mut state = busy();
+    let mut chat = Chat::new(20);
+    chat.you("one that was read", Delivery::Read);
+    chat.you("one that was taken", Delivery::Accepted);
+    chat.you("one on its way", Delivery::InFlight);
+    chat.you("one of which nobody knows", Delivery::Uncertain);
+    let refusal = Refusal::new(RefusalCode::TooLarge, "The server takes 64,000 characters at most");
+    chat.you("one that was refused", Delivery::Failed(refusal));
+    chat.ended(RunOutcome::Failed {
+        error: safe("the provider answered 529: overloaded"),
+        hint: safe("Try again in a minute, or choose another model."),
+    });
+    chat.gap();
+    here(&mut state).timeline.entries = chat.entries;
+    check("deliveries", &state);
+}
+
+#[test]
+fn a_screen_without_accounts() {
+    check("empty", &empty());
+}
+
+#[test]
+fn no_size_breaks_the_frame() {
+    let state = busy();
+    let theme = Theme::named("dark", Depth::TrueColor).unwrap();
+    for (columns, rows) in [
+        (0, 0),
+        (1, 1),
+        (5, 2),
+        (20, 5),
+        (30, 8),
+        (39, 9),
+        (40, 10),
+        (40, 60),
+        (89, 11),
+        (90, 10),
+        (300, 100),
+    ] {
+        frame(&state, columns, rows, &theme);
+    }
+    check_at("too_small", &state, 38, 9);
+    check_at("least", &state, 40, 10);
+}
