@@ -117,7 +117,9 @@ fn an_answer_that_streams() {
         todo("patch manifest", TodoStatus::InProgress),
         todo("run the tests", TodoStatus::Pending),
     ];
-    conversation.composer.insert("and then commit it, with a message that says what changed");
+    conversation
+        .composer
+        .insert("and then commit it, with a message that says what changed");
     check("streaming", &state);
 }
 
@@ -137,7 +139,10 @@ fn deliveries_that_went_wrong() {
     chat.you("one that was taken", Delivery::Accepted);
     chat.you("one on its way", Delivery::InFlight);
     chat.you("one of which nobody knows", Delivery::Uncertain);
-    let refusal = Refusal::new(RefusalCode::TooLarge, "The server takes 64,000 characters at most");
+    let refusal = Refusal::new(
+        RefusalCode::TooLarge,
+        "The server takes 64,000 characters at most",
+    );
     chat.you("one that was refused", Delivery::Failed(refusal));
     chat.ended(RunOutcome::Failed {
         error: safe("the provider answered 529: overloaded"),

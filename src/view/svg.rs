@@ -14,10 +14,19 @@ const MARGIN: f64 = 12.0;
 /// ground and text, and from the usual sixteen.
 pub fn svg(buffer: &Buffer, theme: &Theme) -> String {
     let area = buffer.area;
-    let ground = Rgb::of(theme.style(Role::Background).bg.unwrap_or(Color::Reset))
-        .unwrap_or(if theme.is_dark { Rgb(20, 20, 20) } else { Rgb(255, 255, 255) });
-    let text = Rgb::of(theme.style(Role::Text).fg.unwrap_or(Color::Reset))
-        .unwrap_or(if theme.is_dark { Rgb(220, 220, 220) } else { Rgb(20, 20, 20) });
+    let ground = Rgb::of(theme.style(Role::Background).bg.unwrap_or(Color::Reset)).unwrap_or(
+        if theme.is_dark {
+            Rgb(20, 20, 20)
+        } else {
+            Rgb(255, 255, 255)
+        },
+    );
+    let text =
+        Rgb::of(theme.style(Role::Text).fg.unwrap_or(Color::Reset)).unwrap_or(if theme.is_dark {
+            Rgb(220, 220, 220)
+        } else {
+            Rgb(20, 20, 20)
+        });
     let width = f64::from(area.width) * CELL_WIDTH + MARGIN * 2.0;
     let height = f64::from(area.height) * CELL_HEIGHT + MARGIN * 2.0;
     let mut out = format!(

@@ -80,7 +80,13 @@ impl Chat {
         self.message(Author::Assistant, text)
     }
 
-    pub fn tool(&mut self, name: &str, preview: &str, status: ToolStatus, ms: u64) -> &mut ToolCall {
+    pub fn tool(
+        &mut self,
+        name: &str,
+        preview: &str,
+        status: ToolStatus,
+        ms: u64,
+    ) -> &mut ToolCall {
         let n = self.entries.len();
         let entry = self.push(|_, _, _| {
             let mut call = ToolCall::new(ToolCallId::new(format!("t{n}")), safe(name));
@@ -246,7 +252,9 @@ pub fn busy() -> State {
     let mut wait = conversation(ConversationKind::Session, "Deploy", 5);
     wait.unread = Unread::Some;
     pheby.conversations.insert("p2".into(), wait);
-    pheby.decisions.push(approval("d9", "p2", "kubectl apply -f prod.yaml"));
+    pheby
+        .decisions
+        .push(approval("d9", "p2", "kubectl apply -f prod.yaml"));
     state.accounts.push(pheby);
 
     let mut omi = account(
@@ -285,13 +293,20 @@ pub fn everything() -> Chat {
     chat.agent("Yes: 214 tests passed in 3 min 12 s.");
     chat.next_day();
     chat.you("why does the build fail?", Delivery::Read);
-    chat.tool("terminal", "cargo build --release", ToolStatus::Completed, 8_400);
+    chat.tool(
+        "terminal",
+        "cargo build --release",
+        ToolStatus::Completed,
+        8_400,
+    );
     chat.tool("read_file", "Cargo.toml", ToolStatus::Completed, 120);
     chat.tool("read_file", "src/main.rs", ToolStatus::Failed, 90);
     let answer = chat.agent(
         "A dependency is missing. **Add** it to `Cargo.toml`:\n\n```toml\n[dependencies]\nserde = { version = \"1\", features = [\"derive\"] }\n```\n\nThen build again. Two things to watch:\n\n1. the *feature* is needed for `#[derive(Serialize)]`\n2. see [the guide](https://serde.rs) for the rest",
     );
-    answer.reasoning = Body::new("The error names serde::Serialize, so the derive feature is off.\nLook at the manifest.");
+    answer.reasoning = Body::new(
+        "The error names serde::Serialize, so the derive feature is off.\nLook at the manifest.",
+    );
     answer.footer = Footer {
         model: Some(safe("gpt-5.4")),
         tokens_in: Some(12_300),

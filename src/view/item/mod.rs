@@ -137,12 +137,9 @@ impl Scene<'_> {
                 .is_some_and(|first| self.is_open(first.key)),
             None => self.is_open(entry.key),
         };
-        let has_blank = !is_inside
-            && (before.is_some() || is_new_day)
-            && (has_header
-                || speaker == Speaker::Nobody
-                || before
-                    .is_none_or(|before| is_tool(before) || is_tool(entry) || is_ordinary(entry)));
+        // What the agent thought stands together with what it did.
+        let joins = before.is_some_and(|before| is_tool(before) && thinks(entry));
+        let has_blank = !is_inside && (before.is_some() || is_new_day) && (has_header || !joins);
         Some(Lead {
             day: is_new_day.then(|| words::day_name(day, self.day(self.state.now.wall_ms))),
             is_unread,
