@@ -470,6 +470,7 @@ impl Play {
                 seconds,
                 timeout,
             } => {
+                let command = command.trim_end().to_owned();
                 let call = self.call();
                 self.beat(
                     self.milliseconds(0.1),

@@ -1,16 +1,177 @@
 //! The files that come with the program: scenarios, conversations, sample media.
 
 /// Scenario files, in the order of the welcome text.
-pub(crate) const SCENARIOS: &[(&str, &str)] = &[(
-    "plain.toml",
-    include_str!("../../assets/scenarios/plain.toml"),
-)];
+pub(crate) const SCENARIOS: &[(&str, &str)] = &[
+    (
+        "help.toml",
+        include_str!("../../assets/scenarios/help.toml"),
+    ),
+    (
+        "plain.toml",
+        include_str!("../../assets/scenarios/plain.toml"),
+    ),
+    (
+        "long.toml",
+        include_str!("../../assets/scenarios/long.toml"),
+    ),
+    (
+        "table.toml",
+        include_str!("../../assets/scenarios/table.toml"),
+    ),
+    (
+        "code.toml",
+        include_str!("../../assets/scenarios/code.toml"),
+    ),
+    (
+        "think.toml",
+        include_str!("../../assets/scenarios/think.toml"),
+    ),
+    (
+        "tools.toml",
+        include_str!("../../assets/scenarios/tools.toml"),
+    ),
+    (
+        "review.toml",
+        include_str!("../../assets/scenarios/review.toml"),
+    ),
+    (
+        "todo.toml",
+        include_str!("../../assets/scenarios/todo.toml"),
+    ),
+    (
+        "approve.toml",
+        include_str!("../../assets/scenarios/approve.toml"),
+    ),
+    (
+        "clarify.toml",
+        include_str!("../../assets/scenarios/clarify.toml"),
+    ),
+    (
+        "pick.toml",
+        include_str!("../../assets/scenarios/pick.toml"),
+    ),
+    (
+        "file.toml",
+        include_str!("../../assets/scenarios/file.toml"),
+    ),
+    (
+        "upload.toml",
+        include_str!("../../assets/scenarios/upload.toml"),
+    ),
+    ("big.toml", include_str!("../../assets/scenarios/big.toml")),
+    (
+        "notice.toml",
+        include_str!("../../assets/scenarios/notice.toml"),
+    ),
+    (
+        "later.toml",
+        include_str!("../../assets/scenarios/later.toml"),
+    ),
+    (
+        "rename.toml",
+        include_str!("../../assets/scenarios/rename.toml"),
+    ),
+    (
+        "empty.toml",
+        include_str!("../../assets/scenarios/empty.toml"),
+    ),
+    (
+        "slow.toml",
+        include_str!("../../assets/scenarios/slow.toml"),
+    ),
+    (
+        "fail.toml",
+        include_str!("../../assets/scenarios/fail.toml"),
+    ),
+    (
+        "silence.toml",
+        include_str!("../../assets/scenarios/silence.toml"),
+    ),
+    ("cut.toml", include_str!("../../assets/scenarios/cut.toml")),
+    (
+        "restart.toml",
+        include_str!("../../assets/scenarios/restart.toml"),
+    ),
+    (
+        "amnesia.toml",
+        include_str!("../../assets/scenarios/amnesia.toml"),
+    ),
+    (
+        "degraded.toml",
+        include_str!("../../assets/scenarios/degraded.toml"),
+    ),
+    (
+        "signin.toml",
+        include_str!("../../assets/scenarios/signin.toml"),
+    ),
+    (
+        "garbage.toml",
+        include_str!("../../assets/scenarios/garbage.toml"),
+    ),
+    (
+        "hostile.toml",
+        include_str!("../../assets/scenarios/hostile.toml"),
+    ),
+    (
+        "later-result.toml",
+        include_str!("../../assets/scenarios/later-result.toml"),
+    ),
+];
 
 /// Conversations that exist from the start.
-pub(crate) const CONVERSATIONS: &[(&str, &str)] = &[(
-    "welcome.toml",
-    include_str!("../../assets/conversations/welcome.toml"),
-)];
+pub(crate) const CONVERSATIONS: &[(&str, &str)] = &[
+    (
+        "welcome.toml",
+        include_str!("../../assets/conversations/welcome.toml"),
+    ),
+    (
+        "release.toml",
+        include_str!("../../assets/conversations/release.toml"),
+    ),
+    (
+        "flaky.toml",
+        include_str!("../../assets/conversations/flaky.toml"),
+    ),
+    (
+        "parser.toml",
+        include_str!("../../assets/conversations/parser.toml"),
+    ),
+    (
+        "support.toml",
+        include_str!("../../assets/conversations/support.toml"),
+    ),
+    (
+        "repo.toml",
+        include_str!("../../assets/conversations/repo.toml"),
+    ),
+    (
+        "nightly.toml",
+        include_str!("../../assets/conversations/nightly.toml"),
+    ),
+    (
+        "attic.toml",
+        include_str!("../../assets/conversations/attic.toml"),
+    ),
+];
 
 /// Files the agent can offer.
-pub(crate) const MEDIA: &[(&str, &[u8])] = &[];
+pub(crate) const MEDIA: &[(&str, &[u8])] = &[
+    ("chime.wav", include_bytes!("../../assets/media/chime.wav")),
+    (
+        "incident.pdf",
+        include_bytes!("../../assets/media/incident.pdf"),
+    ),
+    (
+        "latency.csv",
+        include_bytes!("../../assets/media/latency.csv"),
+    ),
+    (
+        "latency.png",
+        include_bytes!("../../assets/media/latency.png"),
+    ),
+    (
+        "pool-fix.patch",
+        include_bytes!("../../assets/media/pool-fix.patch"),
+    ),
+    ("sun.png", include_bytes!("../../assets/media/sun.png")),
+];

@@ -218,6 +218,15 @@ fn one() -> u32 {
     1
 }
 
+/// A message of a past, ready to be stored.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LaidOut<'a> {
+    pub past: &'a PastMessage,
+    pub text: String,
+    /// Milliseconds before the start of the gateway.
+    pub ago: u64,
+}
+
 /// A file that cannot be played, and why.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{file}: {problem}")]
@@ -286,6 +295,27 @@ impl Preset {
             file: file.to_owned(),
             problem: e.to_string(),
         })
+    }
+
+    /// Its messages in order of time, with repeated ones laid out and words filled in.
+    pub fn laid_out(&self, words: &str) -> Vec<LaidOut<'_>> {
+        let mut all: Vec<LaidOut<'_>> = self
+            .messages
+            .iter()
+            .flat_map(|past| {
+                (0..past.times).map(move |n| LaidOut {
+                    past,
+                    text: past
+                        .text
+                        .trim_end()
+                        .replace("{words}", words)
+                        .replace("{n}", &(n + 1).to_string()),
+                    ago: (past.ago * 60_000.0 - f64::from(n) * 20_000.0).max(0.0) as u64,
+                })
+            })
+            .collect();
+        all.sort_by_key(|message| std::cmp::Reverse(message.ago));
+        all
     }
 
     /// Whether the gateway of that side starts with it.
@@ -371,5 +401,100 @@ impl Library {
             list.push_str(&format!("| `{}` | {} |\n", scenario.word, scenario.about));
         }
         list
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::demo::files::File;
+
+    #[test]
+    fn every_file_that_comes_with_the_program_can_be_played() {
+        let library = Library::embedded();
+        assert_eq!(
+            library.scenarios().len(),
+            super::super::assets::SCENARIOS.len()
+        );
+        for scenario in library.scenarios() {
+            assert!(!scenario.about.is_empty(), "{}", scenario.word);
+            for step in &scenario.steps {
+                match &step.action {
+                    Action::Offer { file } => assert!(File::sample(file).is_some(), "{file}"),
+                    Action::Later { word, .. } => assert!(library.by_word(word).is_some()),
+                    _ => {}
+                }
+            }
+        }
+        for side in [Side::Iris, Side::Pheby, Side::Omi] {
+            let keys: Vec<&str> = library.presets(side).map(|p| p.key.as_str()).collect();
+            for preset in library.presets(side) {
+                if let Some(parent) = &preset.parent {
+                    assert!(keys.contains(&parent.as_str()), "{parent}");
+                }
+                for file in preset.messages.iter().flat_map(|m| &m.files) {
+                    assert!(File::sample(file).is_some(), "{file}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_in_the_message_picks_the_scenario() {
+        let library = Library::embedded();
+        let pick = |text: &str| library.pick(text).unwrap().word.clone();
+        assert_eq!(pick("please show me the TOOLS."), "tools");
+        assert_eq!(pick("`long`"), "long");
+        assert_eq!(pick("how are you"), "plain");
+        assert_eq!(pick(""), "plain");
+        assert_eq!(pick("後で later"), "later");
+    }
+
+    #[test]
+    fn the_long_answer_is_long_and_varied() {
+        let library = Library::embedded();
+        let scenario = library.by_word("long").unwrap();
+        let text = scenario
+            .steps
+            .iter()
+            .find_map(|step| match &step.action {
+                Action::Say { text, .. } => Some(text),
+                _ => None,
+            })
+            .unwrap();
+        assert!(text.len() > 60_000);
+        assert!(text.contains("```rust") && text.contains("日本語") && text.contains('🍰'));
+    }
+
+    #[test]
+    fn a_mistake_in_a_file_is_named() {
+        let head = "word = \"x\"\ntitle = \"X\"\nabout = \"x\"\n";
+        let problem = |steps: &str| {
+            Scenario::parse("mine.toml", &format!("{head}{steps}"))
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(problem("[[step]]\ndo = \"dance\"\n").contains("step 1"));
+        assert!(problem("[[step]]\ndo = \"say\"\ntxet = \"x\"\n").contains("txet"));
+        assert!(problem("[[step]]\ndo = \"cut\"\nwhen = 3\n").contains("when"));
+    }
+
+    #[test]
+    fn repeated_messages_of_a_past_take_turns() {
+        let library = Library::embedded();
+        let support = library
+            .presets(Side::Pheby)
+            .find(|p| p.key == "support")
+            .unwrap();
+        let all = support.laid_out("");
+        assert_eq!(all.len(), 1202);
+        assert!(all.windows(2).all(|pair| pair[0].ago >= pair[1].ago));
+        assert!(
+            all.iter()
+                .take(1200)
+                .enumerate()
+                .all(|(at, m)| (m.past.role == "user") == (at % 2 == 0))
+        );
     }
 }

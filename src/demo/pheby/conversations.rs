@@ -62,22 +62,15 @@ impl Conversation {
         }
     }
 
-    /// Adds a message to the transcript and gives its id.
-    pub(super) fn store(
-        &mut self,
-        id: String,
-        role: &'static str,
-        text: &str,
-        wall: u64,
-    ) -> String {
+    /// Adds a message to the transcript.
+    pub(super) fn store(&mut self, id: String, role: &'static str, text: &str, wall: u64) {
         self.messages.push(Stored {
-            id: id.clone(),
+            id,
             role,
             text: text.to_owned(),
             wall,
         });
         self.last_active = Some(self.last_active.unwrap_or(0).max(wall));
-        id
     }
 }
 
@@ -98,34 +91,26 @@ impl Pheby {
             }
             let id = Desk::stable(&preset.key, 32);
             let mut conversation = Conversation::new(id.clone(), &preset.name);
-            for past in &preset.messages {
-                let role = match past.role.as_str() {
+            for laid_out in preset.laid_out(&words) {
+                // The transcript knows two roles; what the gateway says is not in it.
+                let role = match laid_out.past.role.as_str() {
                     "user" => "user",
-                    // The transcript knows two roles; what the gateway says is not in it.
                     "assistant" => "assistant",
                     _ => continue,
                 };
-                for n in 0..past.times {
-                    let minutes = past.ago * 60_000.0 - f64::from(n) * 20_000.0;
-                    let wall = self.desk.wall().saturating_sub(minutes.max(0.0) as u64);
-                    let text = past
-                        .text
-                        .trim_end()
-                        .replace("{words}", &words)
-                        .replace("{n}", &(n + 1).to_string());
-                    let id_of_message = format!("m{}", conversation.messages.len() + 1);
-                    let message = conversation.store(id_of_message, role, &text, wall);
-                    for name in &past.files {
-                        if let Some(file) = File::sample(name) {
-                            let direction = if role == "user" {
-                                "inbound"
-                            } else {
-                                "outbound"
-                            };
-                            let known = Desk::stable(&format!("{message}/{name}/{id}"), 32);
-                            let hangs_on = Some(message.clone());
-                            self.register(known, &id, file, direction, hangs_on, wall);
-                        }
+                let wall = self.desk.wall().saturating_sub(laid_out.ago);
+                let message = format!("m{}", conversation.messages.len() + 1);
+                conversation.store(message.clone(), role, &laid_out.text, wall);
+                for name in &laid_out.past.files {
+                    if let Some(file) = File::sample(name) {
+                        let direction = if role == "user" {
+                            "inbound"
+                        } else {
+                            "outbound"
+                        };
+                        let known = Desk::stable(&format!("{message}/{name}/{id}"), 32);
+                        let hangs_on = Some(message.clone());
+                        self.register(known, &id, file, direction, hangs_on, wall);
                     }
                 }
             }

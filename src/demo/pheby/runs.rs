@@ -110,8 +110,8 @@ impl Pheby {
             Err(message) => return self.error(connection, request, "bad_request", &message),
         };
         let wall = self.desk.wall();
-        let id = self.message_id();
-        let message = self.conversations[index].store(id, "user", &text, wall);
+        let message = self.message_id();
+        self.conversations[index].store(message.clone(), "user", &text, wall);
         self.ensure_session(index);
         let files = self.claim(&claimed, &message);
         let Some(scenario) = self.setup.library.pick(&text) else {
@@ -258,7 +258,7 @@ impl Pheby {
         }
         run.is_open = false;
         let id = if keeps { draft.clone() } else { fresh };
-        let id = conversation.store(id, "assistant", &text, wall);
+        conversation.store(id.clone(), "assistant", &text, wall);
         let frame = json!({
             "type": "message.complete",
             "conversation_id": conversation.id,

@@ -1,6 +1,7 @@
 //! The Pheby server against its protocol document: frames as literals.
 #![allow(clippy::unwrap_used)]
 
+use super::super::scenario::Library;
 use super::*;
 
 fn start() -> (Pheby, ConnectionId) {
@@ -261,4 +262,427 @@ fn errors_carry_their_code_and_the_request_id() {
     let send = json!({"type": "chat.send", "conversation_id": chat, "text": "plain"});
     ask(&mut server, id, send.clone());
     check(&mut server, send.to_string(), "run_active");
+}
+
+fn send(server: &mut Pheby, id: ConnectionId, chat: &str, text: &str) -> Vec<Value> {
+    ask(
+        server,
+        id,
+        json!({"type": "chat.send", "conversation_id": chat, "text": text, "request_id": "s"}),
+    )
+}
+
+fn open(server: &mut Pheby, id: ConnectionId, chat: &str) -> Value {
+    ask(
+        server,
+        id,
+        json!({"type": "conversation.open", "conversation_id": chat, "request_id": "o"}),
+    )
+    .remove(0)
+}
+
+fn of<'a>(frames: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    frames.iter().filter(|f| f["type"] == kind).collect()
+}
+
+#[test]
+fn every_scenario_comes_to_its_end_and_leaves_no_run() {
+    let words: Vec<String> = Library::embedded()
+        .scenarios()
+        .iter()
+        .map(|s| s.word.clone())
+        .collect();
+    for word in words {
+        for readings in [Readings::default(), Readings::seen()] {
+            let (mut server, id) = start_with(readings);
+            let chat = create(&mut server, id);
+            send(&mut server, id, &chat, &word);
+            server.advance(20_000_000);
+            let id = enter(&mut server);
+            let list = ask(&mut server, id, json!({"type": "conversation.list"}));
+            let is_there = list[0].to_string().contains(&chat);
+            assert_eq!(is_there, word != "amnesia", "{word}");
+            if is_there {
+                let history = open(&mut server, id, &chat);
+                assert_eq!(history["run"], Value::Null, "{word}");
+                assert_eq!(history["approvals"], json!([]), "{word}");
+            }
+            assert_eq!(server.due(), None, "{word} leaves nothing to wait for");
+        }
+    }
+}
+
+#[test]
+fn an_approval_waits_is_in_the_snapshot_and_is_answered_once_for_all() {
+    let (mut server, id) = start();
+    let other = enter(&mut server);
+    let chat = create(&mut server, id);
+    send(&mut server, id, &chat, "approve");
+    let got = wait(&mut server, id, 10_000);
+    let asked = of(&got, "approval.request")[0].clone();
+    assert_eq!(
+        asked["choices"],
+        json!(["once", "session", "always", "deny"])
+    );
+    assert_eq!(asked["session_key"], format!("agent:main:pheby:dm:{chat}"));
+    let snapshot = open(&mut server, other, &chat);
+    let mut without_type = asked.clone();
+    without_type.as_object_mut().unwrap().remove("type");
+    assert_eq!(snapshot["approvals"], json!([without_type]));
+    assert_eq!(snapshot["run"]["status"], "running");
+    let wrong = ask(
+        &mut server,
+        other,
+        json!({"type": "approval.respond", "approval_id": asked["approval_id"], "choice": "maybe"}),
+    );
+    assert_eq!(wrong[0]["error"]["code"], "bad_request");
+    let answer = json!({"type": "approval.respond", "approval_id": asked["approval_id"],
+        "choice": "deny", "reason": "not on a Friday", "request_id": "r8"});
+    let out = server.frame(other, &Frame::text(answer.to_string()));
+    let resolved = json!({"type": "approval.resolved", "approval_id": asked["approval_id"],
+        "choice": "deny", "accepted": true, "request_id": "r8"});
+    assert_eq!(frames(out.clone(), id), std::slice::from_ref(&resolved));
+    assert_eq!(frames(out, other), std::slice::from_ref(&resolved));
+    let late = ask(&mut server, id, answer);
+    assert_eq!(late[0]["error"]["code"], "approval_not_found");
+    let rest = wait(&mut server, id, 12_000);
+    let failed = of(&rest, "tool.event")[0];
+    assert_eq!(failed["status"], "failed");
+    assert!(
+        failed["error"]
+            .as_str()
+            .unwrap()
+            .contains("not on a Friday")
+    );
+}
+
+#[test]
+fn with_auto_approve_nothing_is_asked() {
+    let (mut server, id) = start();
+    let chat = create(&mut server, id);
+    let got = ask(
+        &mut server,
+        id,
+        json!({"type": "yolo.set", "conversation_id": chat, "enabled": true, "request_id": "y"}),
+    );
+    assert_eq!(
+        got,
+        [
+            json!({"type": "yolo.changed", "enabled": true, "scope": "conversation", "conversation_id": chat, "request_id": "y"}),
+            json!({"type": "yolo.changed", "enabled": true, "scope": "conversation", "conversation_id": chat})
+        ]
+    );
+    send(&mut server, id, &chat, "approve");
+    let got = wait(&mut server, id, 60_000);
+    assert!(of(&got, "approval.request").is_empty());
+    assert_eq!(got.last().unwrap()["status"], "completed");
+}
+
+#[test]
+fn a_question_takes_a_choice_or_free_text_and_a_picker_is_a_question() {
+    let (mut server, id) = start();
+    let chat = create(&mut server, id);
+    send(&mut server, id, &chat, "pick");
+    let got = wait(&mut server, id, 5_000);
+    let asked = of(&got, "clarify.request")[0].clone();
+    assert_eq!(asked["choices"][1], "low");
+    assert_eq!(asked["allow_free_text"], true);
+    let got = ask(
+        &mut server,
+        id,
+        json!({"type": "clarify.respond", "clarify_id": asked["clarify_id"], "response": "extra high: for proofs and races", "request_id": "r9"}),
+    );
+    assert_eq!(
+        got,
+        [
+            json!({"type": "clarify.resolved", "clarify_id": asked["clarify_id"], "accepted": true, "request_id": "r9"})
+        ]
+    );
+    let got = wait(&mut server, id, 10_000);
+    let text = of(&got, "message.complete")[0]["text"].as_str().unwrap();
+    assert!(text.contains("**xhigh**"), "{text}");
+}
+
+#[test]
+fn a_run_can_be_cancelled_once() {
+    for completes_cancelled in [false, true] {
+        let (mut server, id) = start_with(Readings {
+            completes_cancelled,
+            ..Readings::default()
+        });
+        let chat = create(&mut server, id);
+        let run = of(&send(&mut server, id, &chat, "slow"), "run.accepted")[0]["run_id"].clone();
+        wait(&mut server, id, 15_000);
+        let cancel = json!({"type": "run.cancel", "conversation_id": chat, "run_id": run, "request_id": "r7"});
+        let got = ask(&mut server, id, cancel.clone());
+        assert_eq!(of(&got, "tool.event")[0]["status"], "cancelled");
+        assert_eq!(
+            of(&got, "message.complete").len(),
+            usize::from(completes_cancelled)
+        );
+        assert_eq!(
+            got.last().unwrap(),
+            &json!({"type": "run.finished", "conversation_id": chat, "run_id": run, "status": "cancelled"})
+        );
+        let got = ask(&mut server, id, cancel);
+        assert_eq!(got[0]["error"]["code"], "not_found");
+        assert!(wait(&mut server, id, 100_000).is_empty());
+        let history = open(&mut server, id, &chat);
+        assert_eq!(
+            history["messages"].as_array().unwrap().len(),
+            1 + usize::from(completes_cancelled)
+        );
+    }
+}
+
+#[test]
+fn texts_around_tools_are_one_draft_or_several() {
+    for (several_messages, expected) in [(false, 1), (true, 3)] {
+        let (mut server, id) = start_with(Readings {
+            several_messages,
+            ..Readings::default()
+        });
+        let chat = create(&mut server, id);
+        let first = send(&mut server, id, &chat, "tools");
+        let draft = of(&first, "message.start")[0]["message_id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let got = wait(&mut server, id, 60_000);
+        let done = of(&got, "message.complete");
+        assert_eq!(done.len(), expected);
+        assert_eq!(done[0]["message_id"], draft);
+        if several_messages {
+            assert_eq!(done[1]["message_id"], format!("{draft}-2"));
+            let at = |kind: &str| got.iter().position(|f| f["type"] == kind).unwrap();
+            assert!(at("tool.event") < at("message.complete"));
+        }
+    }
+}
+
+#[test]
+fn history_pages_backwards_without_holes() {
+    let (mut server, id) = start();
+    let list = ask(&mut server, id, json!({"type": "conversation.list"}));
+    let chat = list[0]["conversations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|c| c["name"] == "Support log")
+        .unwrap()["conversation_id"]
+        .clone();
+    let mut seen: Vec<Value> = Vec::new();
+    let mut before = Value::Null;
+    for expected in [(500, true), (500, true), (202, false)] {
+        let page = ask(
+            &mut server,
+            id,
+            json!({"type": "conversation.open", "conversation_id": chat, "limit": 9999, "before_message_id": before}),
+        )
+        .remove(0);
+        let messages = page["messages"].as_array().unwrap().clone();
+        assert_eq!(
+            (messages.len(), page["has_more"].as_bool().unwrap()),
+            expected
+        );
+        before = messages[0]["message_id"].clone();
+        seen.splice(0..0, messages);
+    }
+    assert_eq!(seen.len(), 1202);
+    assert_eq!(
+        open(&mut server, id, chat.as_str().unwrap())["messages"]
+            .as_array()
+            .unwrap()
+            .len(),
+        200
+    );
+}
+
+fn call(method: &str, path: &str, query: &[(&str, &str)], body: &'static [u8]) -> HttpCall {
+    HttpCall {
+        method: method.into(),
+        path: path.into(),
+        query: query
+            .iter()
+            .map(|(k, v)| ((*k).into(), (*v).into()))
+            .collect(),
+        authorization: Some("Bearer demo-secret".into()),
+        secret_header: None,
+        content_type: Some("text/markdown".into()),
+        body: bytes::Bytes::from_static(body),
+    }
+}
+
+#[test]
+fn files_go_up_are_claimed_once_and_come_down_until_they_expire() {
+    let (mut server, id) = start();
+    let chat = create(&mut server, id);
+    let post = call(
+        "POST",
+        "/attachments",
+        &[("conversation_id", &chat), ("filename", "../notes.md")],
+        b"# Notes",
+    );
+    let mut stranger = post.clone();
+    stranger.authorization = None;
+    assert_eq!(server.http(&stranger).status, 401);
+    stranger.secret_header = Some("demo-secret".into());
+    stranger.body = bytes::Bytes::new();
+    assert_eq!(server.http(&stranger).status, 400);
+    let answer = server.http(&post);
+    assert_eq!(answer.status, 201);
+    let body: Value = serde_json::from_slice(&answer.body.read(0, 10_000)).unwrap();
+    let file = &body["attachment"];
+    assert_eq!(
+        (
+            file["filename"].as_str(),
+            file["direction"].as_str(),
+            file["size"].as_u64()
+        ),
+        (Some("notes.md"), Some("inbound"), Some(7))
+    );
+    assert_eq!(file["message_id"], Value::Null);
+    assert_eq!(open(&mut server, id, &chat)["attachments"], json!([]));
+    let frame = json!({"type": "chat.send", "conversation_id": chat, "text": "upload", "attachment_ids": [file["attachment_id"]]});
+    let got = ask(&mut server, id, frame.clone());
+    let added = of(&got, "attachment.added")[0].clone();
+    let snapshot = open(&mut server, id, &chat);
+    assert_eq!(
+        snapshot["messages"][0]["message_id"],
+        added["attachment"]["message_id"]
+    );
+    wait(&mut server, id, 30_000);
+    let again = ask(&mut server, id, frame);
+    assert_eq!(again[0]["error"]["code"], "bad_request");
+    let path = file["download_path"].as_str().unwrap();
+    let down = server.http(&call("GET", path, &[], b""));
+    assert_eq!(
+        (down.status, down.body.read(0, 100)),
+        (200, bytes::Bytes::from_static(b"# Notes"))
+    );
+    server.advance(8 * 24 * 3_600_000);
+    assert_eq!(server.http(&call("GET", path, &[], b"")).status, 404);
+    assert_eq!(open(&mut server, id, &chat)["attachments"], json!([]));
+}
+
+#[test]
+fn a_cut_link_loses_nothing_and_a_restart_only_the_run() {
+    let (mut server, id) = start();
+    let chat = create(&mut server, id);
+    send(&mut server, id, &chat, "cut");
+    let out = server.advance(10_000);
+    assert!(out.contains(&GatewayOutput::Cut { connection: id }));
+    let id = enter(&mut server);
+    let history = open(&mut server, id, &chat);
+    assert!(
+        history["messages"][1]["text"]
+            .as_str()
+            .unwrap()
+            .contains("all of it, once")
+    );
+
+    send(&mut server, id, &chat, "restart");
+    let out = server.advance(12_500);
+    assert!(
+        out.iter()
+            .any(|o| matches!(o, GatewayOutput::Close { code: 1001, .. }))
+    );
+    assert!(matches!(
+        server.connect("x").1[0],
+        GatewayOutput::Refuse { status: 503, .. }
+    ));
+    server.advance(30_000);
+    let id = enter(&mut server);
+    let history = open(&mut server, id, &chat);
+    assert_eq!(history["run"], Value::Null);
+    let last = history["messages"]
+        .as_array()
+        .unwrap()
+        .last()
+        .unwrap()
+        .clone();
+    assert!(
+        last["text"]
+            .as_str()
+            .unwrap()
+            .ends_with("the rest of the work")
+    );
+}
+
+#[test]
+fn a_silence_holds_everything_back_and_then_lets_it_go_in_order() {
+    let (mut server, id) = start();
+    let chat = create(&mut server, id);
+    send(&mut server, id, &chat, "silence");
+    wait(&mut server, id, 5_000);
+    assert!(ask(&mut server, id, json!({"type": "ping"})).is_empty());
+    assert!(wait(&mut server, id, 20_000).is_empty());
+    let got = wait(&mut server, id, 60_000);
+    assert_eq!(got[0]["type"], "pong");
+    assert_eq!(got.last().unwrap()["type"], "run.finished");
+}
+
+#[test]
+fn what_nobody_asked_for_comes_as_a_run_or_without_one() {
+    for speaks_without_run in [false, true] {
+        let (mut server, id) = start_with(Readings {
+            speaks_without_run,
+            ..Readings::default()
+        });
+        let chat = create(&mut server, id);
+        send(&mut server, id, &chat, "later");
+        let got = wait(&mut server, id, 60_000);
+        let start = *of(&got, "message.start").last().unwrap();
+        assert_eq!(start["run_id"].is_null(), speaks_without_run);
+        assert_eq!(
+            of(&got, "run.accepted").len(),
+            usize::from(!speaks_without_run)
+        );
+        assert_eq!(of(&got, "message.complete").len(), 2);
+    }
+}
+
+#[test]
+fn models_and_efforts_hold_for_one_conversation_or_for_all() {
+    let (mut server, id) = start();
+    let chat = create(&mut server, id);
+    let got = ask(
+        &mut server,
+        id,
+        json!({"type": "model.set", "model": "claude-opus-4.5", "conversation_id": chat, "request_id": "m"}),
+    );
+    assert_eq!(
+        got[0],
+        json!({"type": "model.changed", "model": "claude-opus-4.5", "provider": "anthropic", "scope": "conversation", "conversation_id": chat, "request_id": "m"})
+    );
+    let current = |server: &mut Pheby, frame: Value| ask(server, id, frame).remove(0);
+    let global = current(&mut server, json!({"type": "models.current"}));
+    assert_eq!(
+        (&global["model"], &global["scope"]),
+        (&json!("z-ai/glm-5.3-flash"), &json!("global"))
+    );
+    let own = current(
+        &mut server,
+        json!({"type": "models.list", "conversation_id": chat}),
+    );
+    assert_eq!(own["current_model"], "claude-opus-4.5");
+    assert_eq!(own["providers"][1]["is_current"], true);
+    let effort = current(&mut server, json!({"type": "reasoning.current"}));
+    assert_eq!(
+        (&effort["effort"], &effort["enabled"]),
+        (&Value::Null, &json!(true))
+    );
+    ask(
+        &mut server,
+        id,
+        json!({"type": "reasoning.set", "effort": "none", "conversation_id": chat}),
+    );
+    let effort = current(
+        &mut server,
+        json!({"type": "reasoning.current", "conversation_id": chat}),
+    );
+    assert_eq!(
+        (&effort["effort"], &effort["enabled"]),
+        (&json!("none"), &json!(false))
+    );
 }
