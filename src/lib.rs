@@ -9,6 +9,7 @@ pub mod link;
 pub mod protocol;
 pub mod render;
 pub mod runtime;
+pub mod store;
 pub mod text;
 pub mod transport;
 pub mod view;

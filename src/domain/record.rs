@@ -37,6 +37,10 @@ pub enum Write {
         account: AccountId,
         conversation: ConversationId,
     },
+    /// Removes everything of an account, outbox and drafts too: the person removed it.
+    AccountGone {
+        account: AccountId,
+    },
     LocalSettings {
         account: AccountId,
         conversation: ConversationId,
@@ -81,7 +85,7 @@ pub enum Write {
         from: RemoteId,
         to: RemoteId,
     },
-    /// Drops all entries.
+    /// Drops all entries; the read mark begins anew with them.
     Cleared {
         account: AccountId,
         conversation: ConversationId,
