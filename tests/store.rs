@@ -393,6 +393,26 @@ fn a_new_remote_id_that_is_here_already_makes_one_message_of_two() {
 }
 
 #[test]
+fn entries_move_only_when_they_are_told_to() {
+    on_both(|store| {
+        commit(
+            store,
+            vec![
+                say(1, 10, Author::User, "one"),
+                say(2, 20, Author::User, "two"),
+                say(1, 30, Author::User, "one"),
+                Write::Orders {
+                    account: account(),
+                    conversation: conversation(),
+                    orders: vec![(MessageKey(2), 5), (MessageKey(9), 7)],
+                },
+            ],
+        );
+        assert_eq!(summary(&all(store)), ["2@5:two", "1@10:one"]);
+    });
+}
+
+#[test]
 fn entries_are_dropped_by_key_without_a_tombstone() {
     on_both(|store| {
         commit(

@@ -115,6 +115,7 @@ pub(super) fn apply(
             directory::put_read(connection, row, &mark)
         }
         Write::Entry { .. }
+        | Write::Orders { .. }
         | Write::EntriesGone { .. }
         | Write::MessagesDeleted { .. }
         | Write::Rekeyed { .. }
@@ -166,6 +167,17 @@ fn apply_to_timeline(
             let row = directory::row_for(connection, &account, &conversation)?;
             let touched = applied.touch(&account, &conversation);
             history::put(connection, row, &entry, touched)
+        }
+        Write::Orders {
+            account,
+            conversation,
+            orders,
+        } => {
+            applied.touch(&account, &conversation);
+            match directory::row_of(connection, &account, &conversation)? {
+                Some(row) => history::put_orders(connection, row, &orders),
+                None => Ok(()),
+            }
         }
         Write::EntriesGone {
             account,

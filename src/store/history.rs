@@ -229,6 +229,20 @@ fn is_deleted(connection: &Connection, conversation: i64, remote: &str) -> rusql
         .exists(params![conversation, remote])
 }
 
+/// Gives entries other places.
+pub(super) fn put_orders(
+    connection: &Connection,
+    conversation: i64,
+    orders: &[(MessageKey, i64)],
+) -> rusqlite::Result<()> {
+    let mut statement = connection
+        .prepare_cached("UPDATE entry SET ord = ?3 WHERE conversation = ?1 AND key = ?2")?;
+    for (key, order) in orders {
+        statement.execute([conversation, key.0.cast_signed(), *order])?;
+    }
+    Ok(())
+}
+
 /// Drops entries by key.
 pub(super) fn drop_keys(
     connection: &Connection,
