@@ -44,7 +44,8 @@ pub trait Driver: Send {
     /// The frame with every secret in it masked, for taps, recordings and the inspector.
     fn redact(&self, frame: &Frame) -> Frame;
 
-    /// Whether, and when, to dial again after this end of a link.
+    /// Whether, and when, to dial again after this end of a link. Asked before `Input::LinkDown`
+    /// hands in the same reason; a dial that failed ends a link too.
     fn retry(&self, reason: &CloseReason) -> Retry;
 }
 

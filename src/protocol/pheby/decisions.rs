@@ -203,7 +203,11 @@ impl Pheby {
         let run = run
             .map(RunId::from)
             .or_else(|| self.runs.active(conversation).cloned());
-        let tool = self.runs.only_running_tool(conversation);
+        let tool = if is_approval {
+            self.runs.only_running_tool(conversation)
+        } else {
+            self.runs.asking_tool(conversation)
+        };
         self.decisions.open.insert(
             id.clone(),
             Open {

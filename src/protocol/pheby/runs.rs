@@ -40,6 +40,8 @@ struct Active {
     last_message: Option<RemoteId>,
     /// Calls that began and did not end, in their order.
     running_tools: Vec<ToolCallId>,
+    /// The call that asks the person.
+    asking_tool: Option<ToolCallId>,
     /// A notice and its text. A provider that fails says the same as notice and as answer.
     notices: Vec<(RemoteId, String)>,
     answers: Vec<String>,
@@ -54,6 +56,7 @@ impl Active {
             draft: None,
             last_message: None,
             running_tools: Vec::new(),
+            asking_tool: None,
             notices: Vec::new(),
             answers: Vec::new(),
         }
@@ -104,6 +107,11 @@ impl Runs {
             [tool] => Some(tool.clone()),
             _ => None,
         }
+    }
+
+    /// The call that asks the person something.
+    pub(super) fn asking_tool(&self, conversation: &ConversationId) -> Option<ToolCallId> {
+        self.active.get(conversation)?.asking_tool.clone()
     }
 
     pub(super) fn set_phase(&mut self, conversation: &ConversationId, phase: RunPhase) {
@@ -214,19 +222,16 @@ impl Runs {
         slot
     }
 
-    /// Takes the draft with this id off; whether something of it was said.
-    fn close_draft(&mut self, conversation: &ConversationId, id: &RemoteId) -> bool {
+    /// Takes the draft with this id off.
+    fn close_draft(&mut self, conversation: &ConversationId, id: &RemoteId) -> Option<Draft> {
         if let Some(active) = self.active.get_mut(conversation)
             && let Some(draft) = active.draft.take_if(|draft| draft.id == *id)
         {
-            return draft.is_shown;
+            return Some(draft);
         }
         match self.loose.get(conversation) {
-            Some(draft) if draft.id == *id => self
-                .loose
-                .remove(conversation)
-                .is_some_and(|draft| draft.is_shown),
-            _ => false,
+            Some(draft) if draft.id == *id => self.loose.remove(conversation),
+            _ => None,
         }
     }
 }
@@ -407,11 +412,12 @@ impl Pheby {
         if frame.kind == "notice" {
             return self.on_notice(conversation, message, text, sent_at_ms);
         }
-        let was_shown = self.runs.close_draft(&conversation, &message);
+        let draft = self.runs.close_draft(&conversation, &message);
+        let was_shown = draft.as_ref().is_some_and(|draft| draft.is_shown);
         let had_ended = self.runs.has_ended(&conversation, &message);
         self.runs.end(&conversation, message.clone());
         let run = self.runs.active(&conversation).cloned();
-        if run.is_none() {
+        if run.is_none() && draft.is_some() {
             self.say(Topic::Timeline(TimelineEvent::Typing {
                 conversation: conversation.clone(),
                 on: false,
@@ -666,7 +672,10 @@ impl Pheby {
             .map(|ms| ms as u64);
         if let Some(active) = self.runs.active.get_mut(conversation) {
             active.running_tools.retain(|known| *known != id);
-            if call.status == ToolStatus::Running && is_shown(frame) {
+            let is_running = call.status == ToolStatus::Running;
+            if frame.tool_name == CLARIFY {
+                active.asking_tool = is_running.then_some(id);
+            } else if is_running {
                 active.running_tools.push(id);
             }
         }

@@ -90,8 +90,6 @@ impl Session {
 
 impl Pheby {
     pub(super) fn link_up(&mut self, now: Moment) {
-        self.session.verdict = None;
-        self.session.was_ready = false;
         self.oddities.reset();
         self.say(Topic::Link(LinkEvent::Changed(LinkState::Connecting)));
         if self
@@ -292,8 +290,12 @@ impl Pheby {
             self.directory.interrupt(conversation, None);
         }
         self.runs.cut();
-        if self.session.verdict.is_none()
-            && self.session.retry(reason) == Retry::Never
+        let was_told = self.session.verdict.is_some();
+        let retry = self.session.retry(reason);
+        self.session.verdict = None;
+        self.session.was_ready = false;
+        if !was_told
+            && retry == Retry::Never
             && let Some(words) = retry::refusal_words(reason)
         {
             self.say(Topic::Link(LinkEvent::Changed(LinkState::Refused {
