@@ -67,6 +67,14 @@ pub enum Effect {
     InspectFile {
         path: PathBuf,
     },
+    /// Reads a small picture for a conversation's icon.
+    LoadIcon {
+        account: AccountId,
+        conversation: ConversationId,
+        path: PathBuf,
+    },
+    /// Ends this screen and starts the demo in its place.
+    Demo,
     /// Wants `Event::Deadline` at this moment; several may be out, the earliest counts.
     Wake(Moment),
     /// `now` for keys and final events, paced otherwise.

@@ -73,6 +73,12 @@ pub enum ShellReply {
         path: PathBuf,
         facts: Result<FileFacts, SafeText>,
     },
+    /// A picture for a conversation's icon was read.
+    IconLoaded {
+        account: AccountId,
+        conversation: ConversationId,
+        icon: Result<std::sync::Arc<[u8]>, SafeText>,
+    },
     /// Where a copied text went.
     Copied { how: SafeText, certain: bool },
     /// A file was opened or could not be.

@@ -160,6 +160,7 @@ pub(crate) fn draw(
         is_at_newest,
         decision_end_seen: false,
         composer_columns: 0,
+        overlay_scroll_max: None,
     }
 }
 

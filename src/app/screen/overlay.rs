@@ -96,6 +96,11 @@ pub enum Overlay {
         account: AccountId,
         list: List,
     },
+    /// Which link of an entry is opened.
+    Links {
+        key: MessageKey,
+        list: List,
+    },
     /// Which code block of an entry is copied.
     CodeBlocks {
         key: MessageKey,

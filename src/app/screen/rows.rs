@@ -54,6 +54,8 @@ pub enum Then {
     /// A function of the server, and what may be typed as its argument.
     Function(AccountId, String, &'static str),
     Code(MessageKey, usize),
+    /// A link; it is shown whole and asked about before it is opened.
+    Link(String),
     Adapter(String),
     ProfileDirectory,
     /// Shows a text.
@@ -176,6 +178,13 @@ pub fn rows(state: &State, overlay: &Overlay) -> Vec<ListRow> {
             })
             .collect(),
         Overlay::CodeBlocks { key, .. } => code_rows(state, *key),
+        Overlay::Links { key, .. } => entry(state, *key)
+            .and_then(Entry::message)
+            .map(|message| links(message.body.text().as_str()))
+            .unwrap_or_default()
+            .into_iter()
+            .map(|link| ListRow::new(SafeText::label(&link), Then::Link(link)))
+            .collect(),
         Overlay::Profile {
             account,
             conversation,

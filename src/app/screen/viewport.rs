@@ -58,6 +58,8 @@ pub struct LayoutFacts {
     pub decision_end_seen: bool,
     /// Rows of the composer's text area, for motions by row.
     pub composer_columns: u16,
+    /// How far the text of the open popup can be scrolled, where one was drawn.
+    pub overlay_scroll_max: Option<u16>,
 }
 
 /// The calls of tools around an entry that are drawn as one group: neighbours in the timeline. The
