@@ -74,6 +74,7 @@ pub enum TransferFailure {
 pub enum Output {
     Frame(Frame),
     Http(HttpRequest),
+    /// Ends a transfer and forgets its file. Nothing comes for it afterwards.
     CancelTransfer {
         transfer: TransferId,
     },

@@ -9,3 +9,5 @@ pub mod input;
 pub mod output;
 pub mod session;
 pub mod terminal;
+pub mod tools;
+pub mod transfers;

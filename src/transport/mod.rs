@@ -10,6 +10,9 @@
 pub mod backoff;
 pub mod child;
 pub mod dial;
+pub mod http;
+pub mod replay;
+pub mod tap;
 pub mod tls;
 pub mod websocket;
 

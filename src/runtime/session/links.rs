@@ -5,7 +5,9 @@ use crate::link::{ChildSpec, CloseReason, Frame};
 use crate::protocol::Retry;
 use crate::transport::backoff::Backoff;
 use crate::transport::dial::{Limits, ProxyRule, Target};
-use crate::transport::{Link, tls, websocket};
+use crate::transport::http::HttpClient;
+use crate::transport::{Link, child, replay, tls, websocket};
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -15,6 +17,14 @@ use tokio::time::Instant;
 pub enum Place {
     Network(Target),
     Process(ChildSpec),
+    /// A recording that is played instead.
+    Recording(PathBuf),
+}
+
+/// A link that was just made, with what HTTP needs to reach the same server.
+pub(super) struct Made {
+    pub link: Link,
+    pub http: Option<HttpClient>,
 }
 
 impl Place {
@@ -38,10 +48,11 @@ impl Place {
         match self {
             Self::Network(_) => Duration::from_millis(500),
             Self::Process(_) => Duration::from_secs(3),
+            Self::Recording(_) => Duration::ZERO,
         }
     }
 
-    async fn connect(self) -> Result<Link, CloseReason> {
+    async fn connect(self) -> Result<Made, CloseReason> {
         match self {
             Self::Network(target) => {
                 let file = target.ca_file.clone();
@@ -50,9 +61,21 @@ impl Place {
                     tokio::task::spawn_blocking(move || tls::client_config(file.as_deref()))
                         .await
                         .map_err(|_| CloseReason::Ours)??;
-                websocket::connect(&target, &config).await
+                let link = websocket::connect(&target, &config).await?;
+                let http = HttpClient::new(&target, &config)?;
+                Ok(Made {
+                    link,
+                    http: Some(http),
+                })
             }
-            Self::Process(spec) => crate::transport::child::start(&spec).await,
+            Self::Process(spec) => Ok(Made {
+                link: child::start(&spec).await?,
+                http: None,
+            }),
+            Self::Recording(path) => Ok(Made {
+                link: replay::start(&path).await?,
+                http: None,
+            }),
         }
     }
 }
@@ -77,7 +100,7 @@ pub(super) struct Standing {
 pub(super) enum Attempt {
     /// Nothing: off, refused, or a link stands.
     Idle,
-    Dialling(JoinHandle<Result<Link, CloseReason>>),
+    Dialling(JoinHandle<Result<Made, CloseReason>>),
     Waiting {
         until: Instant,
     },
@@ -151,7 +174,7 @@ impl Links {
             self.backoff.link_lived(standing.since.elapsed());
             let grace = match self.place {
                 Place::Process(_) => grace.max(self.place.grace()),
-                Place::Network(_) => grace,
+                Place::Network(_) | Place::Recording(_) => grace,
             };
             self.leaving = Some(tokio::spawn(async move {
                 let _ = standing.link.close(last, grace).await;

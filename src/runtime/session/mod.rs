@@ -16,6 +16,8 @@
 
 mod links;
 mod task;
+mod words;
+mod work;
 
 pub use links::Place;
 
@@ -180,10 +182,10 @@ pub fn spawn(
     let task = tokio::spawn(async move {
         let reason = match tokio::spawn(task.run()).await {
             Ok(()) => None,
-            Err(error) => Some(task::ended_by(error)),
+            Err(error) => Some(words::ended_by(error)),
         };
         // Whoever shut it down may not listen any more; a crash must be heard.
-        for event in task::last_events(reason) {
+        for event in words::last_events(reason) {
             tokio::select! {
                 _ = events.send((account.clone(), event)) => {}
                 () = supervised.cancelled() => break,

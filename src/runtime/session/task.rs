@@ -1,18 +1,27 @@
 //! The loop of the account task.
 
+use super::links::Made;
 use super::links::{Attempt, Links};
-use super::{SessionEvent, SessionInput, SessionSetup};
-use crate::domain::{AccountEvent, AccountId, LinkEvent, LinkState, Topic};
+use super::words::shown;
+use super::work::{Moved, Work, WorkEnd};
+use super::{SecretSource, SessionEvent, SessionInput, SessionSetup};
+use crate::app::event::TransferProgress;
+use crate::domain::{
+    AccountEvent, AccountId, LinkEvent, LinkState, Notice, Secret, Severity, Topic,
+};
 use crate::link::{CloseReason, Frame, LinkFailure};
-use crate::protocol::{Driver, Input, Output, Retry};
+use crate::protocol::{Driver, Input, Output, Retry, TransferFailure};
 use crate::runtime::clock::{Clock, JumpWatch};
 use crate::runtime::coalesce::Waiting;
+use crate::runtime::transfers::Transfers;
 use crate::text::SafeText;
-use crate::transport::{Arrival, Link, SendRefused};
-use std::collections::VecDeque;
+use crate::transport::http::HttpClient;
+use crate::transport::tap::Tap;
+use crate::transport::{Arrival, SendRefused};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio::task::JoinError;
+use tokio::task::{Id, JoinError};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -20,8 +29,6 @@ use tokio_util::sync::CancellationToken;
 const EVENTS_AT_MOST: usize = 256;
 /// Frames of inspector output that may wait; older ones are left out.
 const TAPPED_AT_MOST: usize = 256;
-/// Characters of a frame that the inspector gets.
-const TAPPED_TEXT: usize = 16 * 1024;
 /// Frames and bytes that may wait for the link before decoding and commands stop.
 const OUT_FRAMES_AT_MOST: usize = 256;
 const OUT_BYTES_AT_MOST: usize = 8 * 1024 * 1024;
@@ -51,6 +58,15 @@ pub(super) struct Task {
     jumps: JumpWatch,
     /// The last word of the driver on its link.
     state: LinkState,
+    pub(super) transfers: Transfers,
+    pub(super) http: Option<HttpClient>,
+    pub(super) secret: Option<Secret>,
+    pub(super) secrets: SecretSource,
+    pub(super) tools: BTreeMap<String, Vec<String>>,
+    pub(super) work: Work,
+    /// What the driver is told when it has said everything.
+    later: VecDeque<Input>,
+    recording: Option<Tap>,
     is_over: bool,
 }
 
@@ -68,7 +84,9 @@ enum Woken {
     Delivered,
     Arrived(Arrival),
     Room,
-    Dialled(Result<Link, CloseReason>),
+    Dialled(Result<Made, CloseReason>),
+    Worked(Result<(Id, WorkEnd), JoinError>),
+    Moved(Moved),
     Timer,
 }
 
@@ -86,9 +104,14 @@ impl Task {
             driver,
             clock,
             seed,
-            ..
+            secret,
+            secrets,
+            tools,
+            cache,
+            recording,
         } = setup;
-        Self {
+        let recorder = recording.as_deref().map(Tap::create);
+        let mut task = Self {
             account,
             driver,
             clock,
@@ -107,14 +130,29 @@ impl Task {
             is_inspected: false,
             jumps: JumpWatch::new(clock.now()),
             state: LinkState::Off,
+            transfers: Transfers::new(cache),
+            http: None,
+            secret,
+            secrets,
+            tools,
+            work: Work::new(),
+            later: VecDeque::new(),
+            recording: None,
             is_over: false,
+        };
+        match recorder {
+            Some(Ok(tap)) => task.recording = Some(tap),
+            Some(Err(error)) => task.warn(&format!("Nothing is recorded: {error}")),
+            None => {}
         }
+        task
     }
 
     pub async fn run(mut self) {
         let mut decoded = 0;
         while !self.is_over {
             self.write_out();
+            self.serve_wants();
             self.read_in();
             self.deliver();
             if self.decode_one() {
@@ -206,6 +244,8 @@ impl Task {
                 }
                 Err(_) => Woken::Stop,
             },
+            Some(end) = self.work.running.join_next_with_id() => Woken::Worked(end),
+            Some(moved) = self.work.moved.recv() => Woken::Moved(moved),
             woken = arrival => woken,
         }
     }
@@ -216,8 +256,15 @@ impl Task {
             Woken::Input(input) => self.on_input(input),
             Woken::Delivered | Woken::Room => {}
             Woken::Arrived(arrival) => self.on_arrival(arrival),
-            Woken::Dialled(Ok(link)) => {
+            Woken::Worked(end) => self.on_work_end(end),
+            Woken::Moved(moved) => self.on_moved(moved),
+            Woken::Dialled(Ok(Made { link, http })) => {
+                self.http = http;
                 let generation = self.links.stands(link);
+                let now = self.clock.now();
+                if let Some(tap) = &mut self.recording {
+                    tap.up(now.mono_ms);
+                }
                 self.feed(Input::LinkUp { generation });
             }
             Woken::Dialled(Err(reason)) => self.on_link_ended(reason),
@@ -267,7 +314,24 @@ impl Task {
     fn on_input(&mut self, input: SessionInput) {
         match input {
             SessionInput::Command { id, command } => self.feed(Input::Command { id, command }),
-            SessionInput::OpenTransfer { .. } | SessionInput::CancelTransfer { .. } => {}
+            SessionInput::OpenTransfer { transfer, file } => {
+                if let Err(error) = self.transfers.open(transfer, file) {
+                    self.report(
+                        transfer,
+                        TransferProgress::Failed {
+                            reason: SafeText::prose(&format!("The file here: {error}.")),
+                        },
+                    );
+                }
+            }
+            SessionInput::CancelTransfer { transfer } => {
+                if self.drop_transfer(transfer) {
+                    self.feed(Input::TransferFailed {
+                        transfer,
+                        reason: TransferFailure::Cancelled,
+                    });
+                }
+            }
             SessionInput::Connect => self.dial(),
             SessionInput::RetryNow => match &self.links.standing {
                 Some(standing) => standing.link.probe(PROBE),
@@ -281,6 +345,7 @@ impl Task {
                 self.tell_link(LinkState::Off);
             }
             SessionInput::Secret(secret) => {
+                self.secret = Some(secret.clone());
                 self.feed(Input::SecretRenewed(secret));
                 self.hang_up();
                 self.links.forgive();
@@ -307,9 +372,17 @@ impl Task {
         self.links.leave_quietly();
         self.forget_link();
         if had_link {
+            self.record_down(&CloseReason::Ours);
             self.feed(Input::LinkDown {
                 reason: CloseReason::Ours,
             });
+        }
+    }
+
+    fn record_down(&mut self, reason: &CloseReason) {
+        let now = self.clock.now();
+        if let Some(tap) = &mut self.recording {
+            tap.down(now.mono_ms, reason);
         }
     }
 
@@ -362,12 +435,14 @@ impl Task {
     }
 
     fn on_link_ended(&mut self, reason: CloseReason) {
-        // Asked before the driver forgets what it knew of this link.
-        let retry = self.driver.retry(&reason);
         let words = reason.words();
+        self.record_down(&reason);
         self.links.ended();
         self.forget_link();
-        self.feed(Input::LinkDown { reason });
+        self.feed(Input::LinkDown {
+            reason: reason.clone(),
+        });
+        let retry = self.driver.retry(&reason);
         self.plan(retry, &words);
     }
 
@@ -413,6 +488,35 @@ impl Task {
         if let Some(closing) = self.closing.take() {
             self.close(closing);
         }
+        self.feed_later();
+    }
+
+    /// Keeps an input until the driver's outputs are all taken.
+    pub(super) fn later(&mut self, input: Input) {
+        self.later.push_back(input);
+    }
+
+    pub(super) fn feed_later(&mut self) {
+        while let Some(input) = self.later.pop_front() {
+            self.feed(input);
+        }
+    }
+
+    pub(super) fn push(&mut self, event: SessionEvent) {
+        self.pending.push_back(event);
+    }
+
+    pub(super) fn outgoing_len(&self) -> usize {
+        self.outgoing.len()
+    }
+
+    /// A word to the person about this account.
+    pub(super) fn warn(&mut self, words: &str) {
+        self.tell(AccountEvent::live(Topic::Notice(Notice {
+            severity: Severity::Warning,
+            body: SafeText::prose(words),
+            ..Notice::default()
+        })));
     }
 
     fn on_output(&mut self, output: Output) {
@@ -432,13 +536,20 @@ impl Task {
                 }
                 self.closing.get_or_insert(Closing { last, grace, retry });
             }
-            Output::Http(_)
-            | Output::CancelTransfer { .. }
-            | Output::DownloadChunk { .. }
-            | Output::DownloadEnd { .. }
-            | Output::WantBytes { .. }
-            | Output::RunTool { .. }
-            | Output::WantSecret => {}
+            Output::Http(request) => self.start_http(request),
+            Output::CancelTransfer { transfer } => {
+                self.drop_transfer(transfer);
+            }
+            Output::DownloadChunk { transfer, bytes } => self.download_chunk(transfer, &bytes),
+            Output::DownloadEnd { transfer, ok } => self.download_end(transfer, ok),
+            Output::WantBytes { transfer, max } => self.want_bytes(transfer, max),
+            Output::RunTool {
+                call,
+                name,
+                input,
+                deadline,
+            } => self.run_tool(call, &name, input, deadline),
+            Output::WantSecret => self.read_secret(),
         }
     }
 
@@ -451,6 +562,7 @@ impl Task {
         self.forget_link();
         let reason = CloseReason::Ours;
         let words = reason.words();
+        self.record_down(&reason);
         self.feed(Input::LinkDown { reason });
         self.plan(closing.retry, &words);
     }
@@ -490,11 +602,17 @@ impl Task {
     }
 
     fn tap(&mut self, outgoing: bool, frame: &Frame) {
-        if !self.is_inspected {
+        if !self.is_inspected && self.recording.is_none() {
             return;
         }
         let redacted = self.driver.redact(frame);
         let at = self.clock.now();
+        if let Some(tap) = &mut self.recording {
+            tap.frame(at.mono_ms, outgoing, &redacted);
+        }
+        if !self.is_inspected {
+            return;
+        }
         if self.tapped.len() >= TAPPED_AT_MOST {
             self.tapped.pop_front();
         }
@@ -504,49 +622,4 @@ impl Task {
             frame: shown(&redacted),
         });
     }
-}
-
-/// A frame as the inspector shows it.
-fn shown(frame: &Frame) -> SafeText {
-    match frame {
-        Frame::Text(_) => {
-            let text = frame.as_text().unwrap_or_default();
-            let mut end = text.len().min(TAPPED_TEXT);
-            while !text.is_char_boundary(end) {
-                end -= 1;
-            }
-            let cut = if end < text.len() { " …" } else { "" };
-            SafeText::prose(&format!("{}{cut}", &text[..end]))
-        }
-        Frame::Binary(bytes) => SafeText::prose(&format!("({} bytes)", bytes.len())),
-    }
-}
-
-/// The words for a task that ended without being asked to.
-pub(super) fn ended_by(error: JoinError) -> SafeText {
-    if !error.is_panic() {
-        return SafeText::prose("The account was stopped.");
-    }
-    let panic = error.into_panic();
-    let what = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("unknown");
-    SafeText::prose(&format!(
-        "A fault in trialogue stopped this account ({what}). The other accounts go on; connect again \
-         to try once more."
-    ))
-}
-
-/// What the loop hears at the end.
-pub(super) fn last_events(reason: Option<SafeText>) -> Vec<SessionEvent> {
-    let mut events = Vec::new();
-    if reason.is_some() {
-        events.push(SessionEvent::Account(Box::new(AccountEvent::live(
-            Topic::Link(LinkEvent::Changed(LinkState::Off)),
-        ))));
-    }
-    events.push(SessionEvent::Ended { reason });
-    events
 }
