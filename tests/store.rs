@@ -1054,22 +1054,22 @@ fn jobs_are_answered_in_order_and_after_closing_with_a_refusal() {
 }
 
 #[test]
-fn a_hundred_thousand_messages_cost_a_screen() {
-    on_both(|store| {
-        let count = 100_000;
-        fixture::fill(store, &account(), &conversation(), count).unwrap();
-        let (newest, has_older, _) = window(store, Place::Newest, 50, 0);
-        assert_eq!((newest.len(), has_older), (50, true));
-        assert_eq!(newest[49], fixture::entry(count));
-        let (middle, ..) = window(store, Place::Remote(RemoteId::from("m50000")), 25, 25);
-        assert_eq!((middle.len(), &middle[25]), (51, &fixture::entry(50_000)));
-        assert_eq!(search(store, "#77777").len(), 1);
-        assert_eq!(stored(store).unread, Unread::Count(10_000));
-        let total: usize = pages::pages(store, account(), conversation())
-            .map(|page| page.unwrap().len())
-            .sum();
-        assert_eq!(total, 100_000);
-    });
+fn a_long_conversation_costs_a_screen() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = on_file(folder.path());
+    let count = 40_000;
+    fixture::fill(&store, &account(), &conversation(), count).unwrap();
+    let (newest, has_older, _) = window(&store, Place::Newest, 50, 0);
+    assert_eq!((newest.len(), has_older), (50, true));
+    assert_eq!(newest[49], fixture::entry(count));
+    let (middle, ..) = window(&store, Place::Remote(RemoteId::from("m20000")), 25, 25);
+    assert_eq!((middle.len(), &middle[25]), (51, &fixture::entry(20_000)));
+    assert_eq!(search(&store, "#33333").len(), 1);
+    assert_eq!(stored(&store).unread, Unread::Count(10_000));
+    let total: usize = pages::pages(&store, account(), conversation())
+        .map(|page| page.unwrap().len())
+        .sum();
+    assert_eq!(total, 40_000);
 }
 
 #[test]

@@ -38,13 +38,18 @@ struct EntryRow<'a> {
     call: Option<&'a str>,
     author: u8,
     counts: bool,
-    is_indexed: bool,
+    is_searchable: bool,
     text: Option<&'a str>,
     reply_to: Option<&'a str>,
     rest: String,
 }
 
 impl<'a> EntryRow<'a> {
+    /// The value of `is_indexed`: the texts wait for the end of the transaction.
+    fn indexing(&self) -> i64 {
+        if self.is_searchable { 2 } else { 0 }
+    }
+
     fn new(body: &'a EntryBody) -> rusqlite::Result<Self> {
         let empty = Self {
             kind: GAP,
@@ -53,7 +58,7 @@ impl<'a> EntryRow<'a> {
             call: None,
             author: 0,
             counts: false,
-            is_indexed: false,
+            is_searchable: false,
             text: None,
             reply_to: None,
             rest: String::new(),
@@ -66,7 +71,7 @@ impl<'a> EntryRow<'a> {
                 author: author_number(message.author),
                 counts: counts(message),
                 // A text that still grows would be indexed anew every second.
-                is_indexed: !message.is_streaming && !message.body.is_empty(),
+                is_searchable: !message.is_streaming && !message.body.is_empty(),
                 text: Some(message.body.raw()),
                 reply_to: message.reply_to.as_ref().map(RemoteId::as_str),
                 rest: to_json(&message_rest(message))?,
@@ -92,6 +97,28 @@ impl<'a> EntryRow<'a> {
             },
         })
     }
+}
+
+/// Puts the texts written since the last call into the full-text tables. Called once at the end of
+/// a transaction.
+pub(super) fn index(connection: &Connection) -> rusqlite::Result<()> {
+    let is_any = connection
+        .prepare_cached("SELECT 1 FROM entry WHERE is_indexed = 2")?
+        .exists([])?;
+    if is_any {
+        for table in ["entry_words", "entry_grams"] {
+            connection
+                .prepare_cached(&format!(
+                    "INSERT INTO {table} (rowid, text)
+                     SELECT id, text FROM entry WHERE is_indexed = 2"
+                ))?
+                .execute([])?;
+        }
+        connection
+            .prepare_cached("UPDATE entry SET is_indexed = 1 WHERE is_indexed = 2")?
+            .execute([])?;
+    }
+    Ok(())
 }
 
 /// Whether a message of this kind is one that the person has to read: not an own one, not a beat
@@ -143,8 +170,9 @@ pub(super) fn put(
         connection
             .prepare_cached(
                 "UPDATE entry SET kind = ?2, sent_at_ms = ?3, remote = ?4, call = ?5, author = ?6,
-                        counts = ?7, is_indexed = ?8, text = ?9, reply_to = ?10, rest = ?11,
-                        seen_at_ms = ?12
+                        counts = ?7, text = ?9, reply_to = ?10, rest = ?11, seen_at_ms = ?12,
+                        is_indexed = CASE WHEN is_indexed = 1 AND ?8 = 2 AND text IS ?9 THEN 1
+                                          ELSE ?8 END
                  WHERE id = ?1",
             )?
             .execute(params![
@@ -155,7 +183,7 @@ pub(super) fn put(
                 row.call,
                 row.author,
                 row.counts,
-                row.is_indexed,
+                row.indexing(),
                 row.text,
                 row.reply_to,
                 row.rest,
@@ -181,7 +209,7 @@ pub(super) fn put(
             row.call,
             row.author,
             row.counts,
-            row.is_indexed,
+            row.indexing(),
             row.text,
             row.reply_to,
             row.rest,

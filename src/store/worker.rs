@@ -6,7 +6,7 @@
 
 use super::apply::{Applied, apply};
 use super::audit::Log;
-use super::{StoreError, database, look, sidecar, unsent};
+use super::{StoreError, database, history, look, sidecar, unsent};
 use crate::domain::{Committed, Durability, Found, Lookup, Write};
 use crate::text::SafeText;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -215,6 +215,7 @@ impl Worker {
                 Err(error) => results.push(Err(failed(error))),
             }
         }
+        history::index(&transaction).map_err(failed)?;
         transaction.commit().map_err(failed)?;
         self.sidecar_is_old |= changed_unsent && self.path.is_some();
         if let (false, Some(log)) = (audit.is_empty(), &self.audit)

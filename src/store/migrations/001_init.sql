@@ -41,7 +41,8 @@ CREATE TABLE entry (
   author INTEGER NOT NULL DEFAULT 0,
   -- A message of others that counts as unread while it is above the read mark.
   counts INTEGER NOT NULL DEFAULT 0,
-  -- The text stands in the full-text tables.
+  -- 0: not for the full-text tables; 1: stands in them; 2: has to be put there before the
+  -- transaction ends.
   is_indexed INTEGER NOT NULL DEFAULT 0,
   text TEXT,
   reply_to TEXT,
@@ -54,6 +55,7 @@ CREATE INDEX entry_time ON entry (conversation, id);
 CREATE UNIQUE INDEX entry_remote ON entry (conversation, remote) WHERE remote IS NOT NULL;
 CREATE UNIQUE INDEX entry_call ON entry (conversation, call) WHERE call IS NOT NULL;
 CREATE INDEX entry_reply ON entry (conversation, reply_to) WHERE reply_to IS NOT NULL;
+CREATE INDEX entry_waiting ON entry (id) WHERE is_indexed = 2;
 CREATE INDEX entry_unread ON entry (conversation, ord) WHERE counts = 1;
 
 CREATE TABLE tombstone (
@@ -69,23 +71,16 @@ CREATE VIRTUAL TABLE entry_grams USING fts5 (
   text, content = 'entry', content_rowid = 'id', tokenize = 'trigram remove_diacritics 1'
 );
 
-CREATE TRIGGER entry_added AFTER INSERT ON entry WHEN new.is_indexed = 1 BEGIN
-  INSERT INTO entry_words (rowid, text) VALUES (new.id, new.text);
-  INSERT INTO entry_grams (rowid, text) VALUES (new.id, new.text);
-END;
+-- Rows come into the full-text tables many at once, at the end of a transaction: the tables write
+-- out what they gathered at every statement, and a trigger would make that one for each row.
 CREATE TRIGGER entry_dropped AFTER DELETE ON entry WHEN old.is_indexed = 1 BEGIN
   INSERT INTO entry_words (entry_words, rowid, text) VALUES ('delete', old.id, old.text);
   INSERT INTO entry_grams (entry_grams, rowid, text) VALUES ('delete', old.id, old.text);
 END;
-CREATE TRIGGER entry_unindexed AFTER UPDATE OF text, is_indexed ON entry
-WHEN old.is_indexed = 1 AND (new.is_indexed = 0 OR new.text IS NOT old.text) BEGIN
+CREATE TRIGGER entry_changed AFTER UPDATE OF text, is_indexed ON entry
+WHEN old.is_indexed = 1 AND new.is_indexed <> 1 BEGIN
   INSERT INTO entry_words (entry_words, rowid, text) VALUES ('delete', old.id, old.text);
   INSERT INTO entry_grams (entry_grams, rowid, text) VALUES ('delete', old.id, old.text);
-END;
-CREATE TRIGGER entry_reindexed AFTER UPDATE OF text, is_indexed ON entry
-WHEN new.is_indexed = 1 AND (old.is_indexed = 0 OR new.text IS NOT old.text) BEGIN
-  INSERT INTO entry_words (rowid, text) VALUES (new.id, new.text);
-  INSERT INTO entry_grams (rowid, text) VALUES (new.id, new.text);
 END;
 
 -- Outbox and drafts name the conversation by its text id: they outlive its row.
