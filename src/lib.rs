@@ -6,6 +6,7 @@ pub mod demo;
 pub mod domain;
 pub mod input;
 pub mod link;
+pub mod paint;
 pub mod protocol;
 pub mod render;
 pub mod runtime;

@@ -1,0 +1,394 @@
+//! Cells and rows in the form in which they are compared.
+
+use super::LinkSpan;
+use super::colour::{Colour, Depth};
+use super::scroll::Shift;
+use ratatui::buffer::{Buffer, Cell, CellDiffOption, CellWidth};
+use ratatui::style::Modifier;
+use std::sync::Arc;
+
+/// Cells that are hashed together.
+pub(super) const PIECE: usize = 8;
+
+/// One cell as the terminal shows it or should.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Shown {
+    text: Text,
+    pub foreground: Colour,
+    pub background: Colour,
+    pub modifier: Modifier,
+    pub link: Option<Arc<str>>,
+    /// Cells it takes; none for the second half of a wide one.
+    pub width: u8,
+    care: Care,
+}
+
+/// What a cell asks of the painter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Care {
+    Usual,
+    /// Written in every frame.
+    Always,
+    /// Something else is drawn there.
+    Never,
+    /// Holds a sequence that draws a picture.
+    Picture,
+    /// What the terminal shows there is not known; equal to nothing that is wanted.
+    Unknown,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Text {
+    Short(u8, [u8; 12]),
+    Long(Box<str>),
+}
+
+impl Text {
+    fn new(text: &str) -> Self {
+        let mut bytes = [0; 12];
+        match bytes.get_mut(..text.len()) {
+            Some(start) => {
+                start.copy_from_slice(text.as_bytes());
+                // Twelve at most.
+                Self::Short(text.len() as u8, bytes)
+            }
+            None => Self::Long(text.into()),
+        }
+    }
+
+    fn as_str(&self) -> &str {
+        match self {
+            // It was copied from a text, so it is one.
+            Self::Short(len, bytes) => {
+                std::str::from_utf8(&bytes[..usize::from(*len)]).unwrap_or(" ")
+            }
+            Self::Long(text) => text,
+        }
+    }
+}
+
+impl Shown {
+    const BLANK: Self = Self {
+        text: Text::Short(1, *b" \0\0\0\0\0\0\0\0\0\0\0"),
+        foreground: Colour::DEFAULT,
+        background: Colour::DEFAULT,
+        modifier: Modifier::empty(),
+        link: None,
+        width: 1,
+        care: Care::Usual,
+    };
+
+    pub fn text(&self) -> &str {
+        self.text.as_str()
+    }
+
+    /// Whether erasing gives it.
+    pub fn is_blank(&self) -> bool {
+        *self == Self::BLANK
+    }
+
+    pub fn is_ascii(&self) -> bool {
+        self.width == 1 && matches!(self.text, Text::Short(1, _)) && self.care == Care::Usual
+    }
+
+    pub fn is_left_alone(&self) -> bool {
+        self.care == Care::Never || self.width == 0
+    }
+
+    pub fn is_restless(&self) -> bool {
+        self.care == Care::Always
+    }
+
+    /// Whether all terminals agree on its width: one character, and narrow without being a symbol
+    /// that some draw wide, or an ideograph, kana or syllable.
+    pub fn is_certain(&self) -> bool {
+        if self.care == Care::Picture {
+            return false;
+        }
+        let mut chars = self.text().chars();
+        let (Some(first), None) = (chars.next(), chars.next()) else {
+            return false;
+        };
+        match self.width {
+            1 => {
+                !matches!(first, '\u{2300}'..='\u{23ff}' | '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}'
+                | '\u{e000}'..='\u{f8ff}' | '\u{10000}'..)
+            }
+            2 => {
+                matches!(first, '\u{3000}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}'
+                | '\u{ff01}'..='\u{ff60}')
+            }
+            _ => false,
+        }
+    }
+
+    fn new(cell: &Cell, width: usize, depth: Depth) -> Self {
+        let care = match cell.diff_option {
+            CellDiffOption::None => Care::Usual,
+            CellDiffOption::Skip => Care::Never,
+            CellDiffOption::AlwaysUpdate => Care::Always,
+            CellDiffOption::ForcedWidth(_) => Care::Picture,
+        };
+        let symbol = cell.symbol();
+        // Only what draws pictures may send a sequence.
+        let has_control = symbol.chars().any(char::is_control);
+        let text = match symbol {
+            "" => " ",
+            _ if has_control && care != Care::Picture => "\u{fffd}",
+            _ => symbol,
+        };
+        let mut shown = Self {
+            text: Text::new(text),
+            foreground: depth.of(cell.fg),
+            background: depth.of(cell.bg),
+            modifier: cell.modifier,
+            link: None,
+            // Wider than this no cluster is.
+            width: width.min(255) as u8,
+            care,
+        };
+        shown.forget_invisible();
+        shown
+    }
+
+    /// Blanks have no letter to colour.
+    fn forget_invisible(&mut self) {
+        const SEEN_ON_BLANKS: Modifier = Modifier::UNDERLINED
+            .union(Modifier::REVERSED)
+            .union(Modifier::CROSSED_OUT);
+        if self.care == Care::Usual
+            && self.text() == " "
+            && !self.modifier.intersects(SEEN_ON_BLANKS)
+        {
+            self.foreground = Colour::DEFAULT;
+            self.modifier = Modifier::empty();
+        }
+    }
+
+    fn hash(&self, hash: u64) -> u64 {
+        let mut hash = hash;
+        match &self.text {
+            Text::Short(_, bytes) => {
+                let (low, high) = bytes.split_at(8);
+                hash = mix(hash, word(low));
+                if high[0] != 0 {
+                    hash = mix(hash, word(high));
+                }
+            }
+            Text::Long(text) => {
+                for part in text.as_bytes().chunks(8) {
+                    hash = mix(hash, word(part));
+                }
+            }
+        }
+        let looks = (u64::from(self.foreground.bits()) << 32 | u64::from(self.background.bits()))
+            ^ (u64::from(self.modifier.bits()) << 48)
+            ^ (u64::from(self.width) << 28)
+            ^ ((self.care as u64) << 60);
+        hash = mix(hash, looks);
+        match &self.link {
+            Some(target) => target
+                .as_bytes()
+                .chunks(8)
+                .fold(hash, |hash, part| mix(hash, word(part))),
+            None => hash,
+        }
+    }
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+fn mix(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// A screen full of cells, with hashes of its rows and their pieces.
+#[derive(Clone, Debug)]
+pub(super) struct Grid {
+    columns: usize,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Row {
+    cells: Vec<Shown>,
+    pieces: Vec<u64>,
+    hash: u64,
+    is_restless: bool,
+    has_pictures: bool,
+}
+
+impl Grid {
+    pub fn new(columns: usize, rows: usize) -> Self {
+        let mut row = Row {
+            cells: vec![Shown::BLANK; columns],
+            ..Row::default()
+        };
+        row.rehash();
+        Self {
+            columns,
+            rows: vec![row; rows],
+        }
+    }
+
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn hash(&self, row: usize) -> u64 {
+        self.rows[row].hash
+    }
+
+    pub fn pieces(&self, row: usize) -> &[u64] {
+        &self.rows[row].pieces
+    }
+
+    pub fn is_restless(&self, row: usize) -> bool {
+        self.rows[row].is_restless
+    }
+
+    pub fn has_pictures(&self) -> bool {
+        self.rows.iter().any(|row| row.has_pictures)
+    }
+
+    /// Takes a row out to work on it; it has to be put back.
+    pub fn take_row(&mut self, row: usize) -> Vec<Shown> {
+        std::mem::take(&mut self.rows[row].cells)
+    }
+
+    pub fn put_row(&mut self, row: usize, cells: Vec<Shown>) {
+        self.rows[row].cells = cells;
+    }
+
+    /// Nothing is known of a row any more.
+    pub fn forget_row(&mut self, row: usize) {
+        for cell in &mut self.rows[row].cells {
+            *cell = Shown {
+                care: Care::Unknown,
+                ..Shown::BLANK
+            };
+        }
+    }
+
+    /// The pieces of a blank row.
+    pub fn blank_pieces(&self) -> Vec<u64> {
+        let mut row = Row {
+            cells: vec![Shown::BLANK; self.columns],
+            ..Row::default()
+        };
+        row.rehash();
+        row.pieces
+    }
+
+    /// Moves a region as the terminal does.
+    pub fn shift(&mut self, shift: &Shift) {
+        let region = &mut self.rows[shift.top..=shift.bottom];
+        let len = region.len();
+        let blank = match shift.up {
+            Ok(count) => {
+                region.rotate_left(count);
+                len - count..len
+            }
+            Err(count) => {
+                region.rotate_right(count);
+                0..count
+            }
+        };
+        for row in &mut region[blank] {
+            row.cells.fill(Shown::BLANK);
+            row.rehash();
+        }
+    }
+
+    /// Reads a buffer of the same size.
+    pub fn read(&mut self, buffer: &Buffer, links: &[LinkSpan], depth: Depth) {
+        let width = self.columns;
+        if width == 0 {
+            return;
+        }
+        for (y, (row, cells)) in self
+            .rows
+            .iter_mut()
+            .zip(buffer.content.chunks(width))
+            .enumerate()
+        {
+            row.cells.clear();
+            while row.cells.len() < width {
+                let x = row.cells.len();
+                let cell = &cells[x];
+                let cell_width = match cell.diff_option {
+                    CellDiffOption::Skip => 1,
+                    _ => usize::from(cell_width(cell)).max(1),
+                };
+                let mut shown = Shown::new(cell, cell_width, depth);
+                if x + cell_width > width {
+                    // Half a cluster can't be shown.
+                    shown.text = Text::new(" ");
+                    shown.width = 1;
+                    shown.forget_invisible();
+                }
+                let rest = usize::from(shown.width) - 1;
+                let half = Shown {
+                    text: Text::new(""),
+                    width: 0,
+                    care: Care::Usual,
+                    ..shown.clone()
+                };
+                row.cells.push(shown);
+                row.cells.extend(std::iter::repeat_n(half, rest));
+            }
+            let y = u16::try_from(y).unwrap_or(u16::MAX);
+            for link in links.iter().filter(|link| link.row == y) {
+                mark(&mut row.cells, link);
+            }
+            row.rehash();
+        }
+    }
+}
+
+/// The width of a cell; a control character, which has none, is shown by a narrow mark.
+fn cell_width(cell: &Cell) -> u16 {
+    if cell.symbol().len() <= 1 {
+        return match cell.diff_option {
+            CellDiffOption::ForcedWidth(width) => width.get(),
+            _ => 1,
+        };
+    }
+    cell.cell_width()
+}
+
+fn mark(cells: &mut [Shown], link: &LinkSpan) {
+    let Some(target) = super::pen::link_target(&link.target) else {
+        return;
+    };
+    let start = usize::from(link.column).min(cells.len());
+    let end = (start + usize::from(link.width)).min(cells.len());
+    for cell in &mut cells[start..end] {
+        cell.link = Some(target.clone());
+    }
+}
+
+impl Row {
+    fn rehash(&mut self) {
+        self.pieces.clear();
+        self.pieces.extend(
+            self.cells
+                .chunks(PIECE)
+                .map(|piece| piece.iter().fold(1, |hash, cell| cell.hash(hash))),
+        );
+        self.hash = self.pieces.iter().fold(1, |hash, piece| mix(hash, *piece));
+        self.is_restless = self.cells.iter().any(Shown::is_restless);
+        self.has_pictures = self
+            .cells
+            .iter()
+            .any(|c| matches!(c.care, Care::Picture | Care::Never));
+    }
+}
