@@ -8,14 +8,34 @@
 //! - Reducers are idempotent. Counts, badges and bells follow the store's word on what was new.
 //! - The view reads the state. A key changes a row delta; the view resolves it and reports facts.
 
+pub mod accounts;
 pub mod action;
+pub mod attention;
+mod batch;
+pub mod commands;
+pub mod conversation;
+pub mod deadlines;
+pub mod decisions;
+mod delivery;
+mod drafts;
 pub mod effect;
 pub mod event;
 pub mod keymap;
+pub mod media;
+pub mod outbox;
+mod pages;
+mod runs;
 pub mod screen;
+mod shell_replies;
+mod start;
 pub mod state;
+mod store_replies;
+pub mod timeline;
+pub mod update;
+mod windows;
 
 pub use action::Action;
+pub use commands::issue;
 pub use effect::Effect;
 pub use event::Event;
 pub use state::State;

@@ -5,10 +5,11 @@ use super::screen::Screen;
 use super::screen::composer::Composer;
 use super::screen::viewport::Viewport;
 use crate::domain::{
-    Account, AccountId, Attachment, AttachmentId, CommandId, ConversationId, ConversationInfo,
-    Decision, Durability, Effort, Entry, HistoryPage, LocalSettings, MessageKey, ModelCatalog,
-    ModelChoice, Moment, OutboxRecord, PageToken, Place, Profile, ReadMark, Run, RunId,
-    SlashCommand, Snapshot, Todo, ToolCall, TransferId, Unread, Write,
+    Account, AccountId, Answer, Attachment, AttachmentId, CommandId, ConversationId,
+    ConversationInfo, Decision, DecisionId, DraftRecord, Durability, Effort, Entry, HistoryPage,
+    LocalSettings, MessageKey, ModelCatalog, ModelChoice, Moment, OutboxRecord, PageToken, Place,
+    Profile, ReadMark, RemoteId, Run, RunId, SlashCommand, Snapshot, Todo, ToolCall, TransferId,
+    Unread, Write,
 };
 use crate::text::SafeText;
 use std::collections::BTreeMap;
@@ -40,6 +41,8 @@ pub struct State {
     pub wake: Option<Moment>,
     /// The window title that was set last.
     pub title: SafeText,
+    /// What may ring once the store says that it is new.
+    pub bells: Vec<Bell>,
     /// The store said no to a write; windows are not shortened any more, so that nothing is lost.
     pub store_fails: bool,
     pub keymap: Keymap,
@@ -55,6 +58,18 @@ pub struct Batch {
     pub writes: Vec<Write>,
     pub durability: Durability,
     pub redraw: Redraw,
+}
+
+/// A message that came in live and outside a run. It rings when it is complete and the store says
+/// that it was not known before, in whatever order.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Bell {
+    pub account: AccountId,
+    pub conversation: ConversationId,
+    pub remote: RemoteId,
+    /// What to show; none until it is complete.
+    pub words: Option<SafeText>,
+    pub is_new: bool,
 }
 
 /// What the screen needs after a batch.
@@ -179,6 +194,27 @@ pub struct AccountState {
     pub oddities: u64,
     /// What is to happen with an attachment once it is here.
     pub wanted: BTreeMap<AttachmentId, MediaThen>,
+    /// Queued messages that wait for more than their turn.
+    pub held: BTreeMap<MessageKey, Hold>,
+    /// How often a message was refused because a run is active.
+    pub busy_refusals: BTreeMap<MessageKey, u8>,
+    /// Answers of an earlier run of the program of which nobody knows whether they arrived.
+    pub unproven: Vec<(DecisionId, ConversationId, Answer)>,
+    /// Since when commands may be sent over the present link.
+    pub ready_since: Option<Moment>,
+    /// Links that came to stand so far.
+    pub links: u32,
+    /// The shell's delay before the next attempt began here, for the words in the sidebar.
+    pub last_failure: Option<SafeText>,
+}
+
+/// Why a queued message does not go when its turn comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hold {
+    /// Only the person lets it go.
+    ForPerson,
+    /// Until the active run ended, though the server would take it.
+    ForRun,
 }
 
 /// What happens with an attachment once its bytes are here.
@@ -201,7 +237,7 @@ pub enum Pending {
         key: MessageKey,
     },
     Answer {
-        decision: crate::domain::DecisionId,
+        decision: DecisionId,
     },
     Open {
         conversation: ConversationId,
@@ -253,6 +289,12 @@ pub struct Conversation {
     /// The active run is the server's own and came with the link; what waits in the queue waits
     /// for the person.
     pub run_is_foreign: bool,
+    /// The draft as it is in the store.
+    pub saved_draft: DraftRecord,
+    /// When a changed draft is written.
+    pub draft_due: Option<Moment>,
+    /// Pages loaded so far for a jump to a message that was not here.
+    pub jump_pages: u8,
 }
 
 /// A window on the entries of a conversation, oldest first.
@@ -270,6 +312,14 @@ pub struct Timeline {
     /// A lookup or a page is on its way.
     pub is_loading_older: bool,
     pub is_loading_newer: bool,
+    /// The orders that the store was asked to go on from.
+    pub asked_older: Option<i64>,
+    pub asked_newer: Option<i64>,
+    /// Missed messages were written behind this order without being shown, because only the store
+    /// can tell whether they are new.
+    pub aside_from: Option<i64>,
+    /// Those messages, on their way into the batch.
+    pub aside: Vec<Entry>,
     /// The highest order in the store or here.
     pub newest_order: i64,
     pub oldest_order: i64,
@@ -308,6 +358,7 @@ impl State {
             takes_over: true,
             wake: None,
             title: SafeText::default(),
+            bells: Vec::new(),
             store_fails: false,
             keymap: Keymap::default(),
             kinds: Vec::new(),
@@ -364,6 +415,12 @@ impl AccountState {
             color: None,
             oddities: 0,
             wanted: BTreeMap::new(),
+            held: BTreeMap::new(),
+            busy_refusals: BTreeMap::new(),
+            unproven: Vec::new(),
+            ready_since: None,
+            links: 0,
+            last_failure: None,
         }
     }
 }

@@ -1,0 +1,542 @@
+//! What an account says of itself: its link, its directory, its models, its words, what it wants
+//! kept.
+
+use super::effect::Effect;
+use super::screen::overlay::Overlay;
+use super::state::{AccountState, Conversation, Redraw, State};
+use super::{attention, commands, conversation, decisions, outbox, windows};
+use crate::domain::{
+    AccountId, Command, ConversationCommand, ConversationId, ConversationInfo, ConversationKind,
+    DirectoryEvent, LinkEvent, LinkState, ModelsEvent, Moment, Notice, NoticeKind, Provenance,
+    ReadMark, Scope, Severity, SyncEvent, Unread, Write,
+};
+use crate::text::SafeText;
+use std::collections::BTreeSet;
+
+/// Conversations asked for again after a reconnect besides the one on screen.
+const REOPENED: usize = 12;
+
+/// Takes one event about the link.
+pub fn on_link(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    event: LinkEvent,
+) -> Vec<Effect> {
+    let Some(of) = state.account_mut(account) else {
+        return Vec::new();
+    };
+    match event {
+        LinkEvent::Changed(link) => changed(state, now, account, link),
+        LinkEvent::IdentityKnown(identity) => {
+            of.account.identity = Some(identity);
+            state.redraw(Redraw::Paced);
+            Vec::new()
+        }
+        LinkEvent::CapabilitiesChanged(capabilities) => {
+            of.account.capabilities = *capabilities;
+            state.redraw(Redraw::Now);
+            Vec::new()
+        }
+        LinkEvent::HealthChanged(health) => {
+            if of.account.health != health {
+                of.account.health = health;
+                state.redraw(Redraw::Now);
+            }
+            Vec::new()
+        }
+        // A heartbeat alone never redraws: an idle screen writes nothing.
+        LinkEvent::Heard { latency_ms } => {
+            of.account.last_frame = Some(now);
+            of.account.latency_ms = latency_ms.or(of.account.latency_ms);
+            Vec::new()
+        }
+        LinkEvent::CatalogLoaded(catalog) => {
+            of.catalog = catalog;
+            state.redraw(Redraw::Paced);
+            Vec::new()
+        }
+    }
+}
+
+fn changed(state: &mut State, now: Moment, account: &AccountId, link: LinkState) -> Vec<Effect> {
+    let Some(of) = state.account_mut(account) else {
+        return Vec::new();
+    };
+    let was_ready = of.is_ready();
+    if of.account.link == link {
+        return Vec::new();
+    }
+    of.account.link = link.clone();
+    if let LinkState::Refused { reason } | LinkState::Waiting { reason, .. } = &link {
+        of.last_failure = Some(reason.clone());
+    }
+    let is_ready = link == LinkState::Ready;
+    if was_ready && !is_ready {
+        of.ready_since = None;
+        for here in of.conversations.values_mut() {
+            here.is_open = false;
+            here.typing_until = None;
+            here.timeline.is_loading_older &= here.timeline.asked_older.is_some();
+        }
+    }
+    state.redraw(Redraw::Now);
+    if !is_ready {
+        return Vec::new();
+    }
+    let Some(of) = state.account_mut(account) else {
+        return Vec::new();
+    };
+    of.last_failure = None;
+    of.ready_since = Some(now);
+    of.links += 1;
+    let mut effects = Vec::new();
+    for id in to_reopen(state, account) {
+        effects.extend(windows::open_on_server(state, account, &id));
+    }
+    if let Some(of) = state.account(account)
+        && of.account.capabilities.slash_catalog.is_yes()
+        && of.catalog.is_empty()
+    {
+        effects.extend(commands::issue(
+            state,
+            account,
+            Command::LoadCatalog,
+            super::state::Pending::Other(""),
+        ));
+    }
+    effects.extend(outbox::release_all(state, now, account));
+    effects
+}
+
+/// The conversation on screen, and those where something was under way when the link broke.
+fn to_reopen(state: &State, account: &AccountId) -> Vec<ConversationId> {
+    let Some(of) = state.account(account) else {
+        return Vec::new();
+    };
+    let mut ids: Vec<ConversationId> = state
+        .focus
+        .iter()
+        .filter(|(a, _)| a == account)
+        .map(|(_, conversation)| conversation.clone())
+        .collect();
+    let is_unsettled = |id: &ConversationId, here: &Conversation| {
+        here.run.is_some()
+            || of
+                .decisions
+                .iter()
+                .any(|decision| decision.conversation == *id && decision.life.is_pending())
+            || of.unproven.iter().any(|(_, home, _)| home == id)
+            || of.outbox.iter().any(|row| {
+                row.conversation == *id && row.delivery == crate::domain::Delivery::Uncertain
+            })
+    };
+    let unsettled: Vec<ConversationId> = of
+        .conversations
+        .iter()
+        .filter(|(id, here)| !ids.contains(id) && is_unsettled(id, here))
+        .map(|(id, _)| id.clone())
+        .take(REOPENED)
+        .collect();
+    ids.extend(unsettled);
+    ids
+}
+
+/// The shell waits before it dials again.
+pub fn waits(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    until: Moment,
+    reason: SafeText,
+) -> Vec<Effect> {
+    changed(state, now, account, LinkState::Waiting { until, reason })
+}
+
+// Directory
+
+/// Takes one event about the list of conversations.
+pub fn on_directory(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    event: DirectoryEvent,
+) -> Vec<Effect> {
+    if state.account(account).is_none() {
+        return Vec::new();
+    }
+    match event {
+        DirectoryEvent::Replaced(list) => replaced(state, now, account, list),
+        DirectoryEvent::Upserted { conversation, info } => {
+            upsert(state, account, &conversation, info, false);
+            state.redraw(Redraw::Paced);
+            focus_something(state, now, account)
+        }
+        DirectoryEvent::Renamed { conversation, name } => {
+            if let Some(here) = state.conversation(account, &conversation)
+                && here.info.name != name
+            {
+                let info = ConversationInfo {
+                    name,
+                    ..here.info.clone()
+                };
+                upsert(state, account, &conversation, info, false);
+                state.redraw(Redraw::Paced);
+            }
+            Vec::new()
+        }
+        DirectoryEvent::Removed { conversation } => removed(state, now, account, &conversation),
+        DirectoryEvent::Touched {
+            conversation,
+            at_ms,
+        } => {
+            touched(state, account, &conversation, at_ms);
+            Vec::new()
+        }
+    }
+}
+
+fn replaced(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    list: Vec<(ConversationId, ConversationInfo)>,
+) -> Vec<Effect> {
+    let Some(of) = state.account(account) else {
+        return Vec::new();
+    };
+    let is_first = of.conversations.is_empty();
+    let listed: BTreeSet<&ConversationId> = list.iter().map(|(id, _)| id).collect();
+    let gone: Vec<ConversationId> = of
+        .conversations
+        .keys()
+        .filter(|id| !listed.contains(id))
+        .cloned()
+        .collect();
+    let all = list.iter().map(|(id, _)| id.clone()).collect();
+    for (id, info) in list {
+        upsert(state, account, &id, info, is_first);
+    }
+    state.write(Write::DirectoryIs {
+        account: account.clone(),
+        conversations: all,
+    });
+    let mut effects = Vec::new();
+    for id in gone {
+        effects.extend(forget(state, now, account, &id));
+    }
+    state.redraw(Redraw::Now);
+    effects.extend(focus_something(state, now, account));
+    effects
+}
+
+/// Adds or changes a conversation; what is kept of it here stays.
+fn upsert(
+    state: &mut State,
+    account: &AccountId,
+    id: &ConversationId,
+    info: ConversationInfo,
+    is_first: bool,
+) {
+    let is_known = state.conversation(account, id).is_some();
+    if is_known {
+        let at_ms = info.last_activity_ms;
+        let Some(here) = state.conversation_mut(account, id) else {
+            return;
+        };
+        let mut info = info;
+        info.last_activity_ms = info.last_activity_ms.max(here.info.last_activity_ms);
+        let is_new = here.info != info;
+        here.info = info.clone();
+        if is_new {
+            state.write(Write::Conversation {
+                account: account.clone(),
+                conversation: id.clone(),
+                info: Box::new(info),
+            });
+        }
+        if let Some(at_ms) = at_ms {
+            touched(state, account, id, at_ms);
+        }
+        return;
+    }
+    conversation::ensure(state, account, id);
+    let at_ms = info.last_activity_ms.unwrap_or(0);
+    let Some(here) = state.conversation_mut(account, id) else {
+        return;
+    };
+    here.info = info.clone();
+    state.write(Write::Conversation {
+        account: account.clone(),
+        conversation: id.clone(),
+        info: Box::new(info),
+    });
+    if at_ms > 0 && is_first {
+        // On the first visit nothing is unread: reading begins here.
+        let mark = ReadMark {
+            order: 0,
+            remote: None,
+            at_ms,
+        };
+        if let Some(here) = state.conversation_mut(account, id) {
+            here.read = mark.clone();
+        }
+        state.write(Write::Read {
+            account: account.clone(),
+            conversation: id.clone(),
+            mark,
+        });
+    }
+}
+
+/// Something happened in a conversation that was not reported otherwise: when it is later than the
+/// last reading, there is something to read.
+fn touched(state: &mut State, account: &AccountId, id: &ConversationId, at_ms: i64) {
+    let is_watched = state.shows(account, id) && state.screen.is_focused != Some(false);
+    let Some(here) = state.conversation_mut(account, id) else {
+        return;
+    };
+    if here.info.last_activity_ms.is_none_or(|known| known < at_ms) {
+        here.info.last_activity_ms = Some(at_ms);
+        let info = Box::new(here.info.clone());
+        state.write(Write::Conversation {
+            account: account.clone(),
+            conversation: id.clone(),
+            info,
+        });
+        state.redraw(Redraw::Paced);
+    }
+    let Some(here) = state.conversation_mut(account, id) else {
+        return;
+    };
+    if is_watched {
+        here.read.at_ms = here.read.at_ms.max(at_ms);
+    } else if at_ms > here.read.at_ms && here.unread == Unread::None && here.run.is_none() {
+        here.unread = Unread::Some;
+        state.redraw(Redraw::Paced);
+    }
+}
+
+fn removed(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    id: &ConversationId,
+) -> Vec<Effect> {
+    let Some(of) = state.account(account) else {
+        return Vec::new();
+    };
+    let under: Vec<ConversationId> = of
+        .conversations
+        .iter()
+        .filter(|(_, here)| here.info.parent.as_ref() == Some(id))
+        .map(|(child, _)| child.clone())
+        .collect();
+    let mut effects = Vec::new();
+    for gone in under.iter().chain([id]) {
+        state.write(Write::ConversationGone {
+            account: account.clone(),
+            conversation: gone.clone(),
+        });
+        effects.extend(forget(state, now, account, gone));
+    }
+    state.redraw(Redraw::Now);
+    effects
+}
+
+/// Takes a conversation out of memory; when it is on screen, another one takes its place.
+fn forget(state: &mut State, now: Moment, account: &AccountId, id: &ConversationId) -> Vec<Effect> {
+    decisions::conversation_gone(state, now, account, id);
+    let is_shown = state.shows(account, id);
+    super::drafts::save(state, now, account, id);
+    let Some(of) = state.account_mut(account) else {
+        return Vec::new();
+    };
+    let name = of
+        .conversations
+        .remove(id)
+        .map(|here| here.info.name)
+        .unwrap_or_default();
+    state.visited.retain(|(a, c)| !(a == account && c == id));
+    if !is_shown {
+        return Vec::new();
+    }
+    state.focus = None;
+    let what = if name.is_empty() {
+        "This conversation".to_owned()
+    } else {
+        name.as_str().to_owned()
+    };
+    state.say(Severity::Info, format!("{what} was deleted."));
+    match state.visited.pop() {
+        Some((account, id)) => windows::focus(state, now, &account, &id),
+        None => focus_something(state, now, account),
+    }
+}
+
+/// Shows a conversation when none is on screen: the default one, else the latest.
+pub(super) fn focus_something(state: &mut State, now: Moment, account: &AccountId) -> Vec<Effect> {
+    if state.focus.is_some() || state.is_loading {
+        return Vec::new();
+    }
+    let Some(of) = state.account(account) else {
+        return Vec::new();
+    };
+    let best = best_conversation(of);
+    match best {
+        Some(id) => windows::focus(state, now, account, &id),
+        None => Vec::new(),
+    }
+}
+
+fn best_conversation(of: &AccountState) -> Option<ConversationId> {
+    of.conversations
+        .iter()
+        .filter(|(_, here)| !here.info.is_archived && !here.info.is_automation)
+        .max_by_key(|(_, here)| {
+            (
+                here.info.kind == ConversationKind::Default,
+                here.info.last_activity_ms,
+            )
+        })
+        .or_else(|| of.conversations.iter().next())
+        .map(|(id, _)| id.clone())
+}
+
+// Models, words, cursors
+
+/// Takes one event about models, effort, autonomy and profiles.
+pub fn on_models(state: &mut State, account: &AccountId, event: ModelsEvent) -> Vec<Effect> {
+    let Some(of) = state.account_mut(account) else {
+        return Vec::new();
+    };
+    match event {
+        ModelsEvent::CatalogLoaded {
+            conversation,
+            catalog,
+        } => {
+            if let Some(here) = conversation.and_then(|id| of.conversations.get_mut(&id))
+                && let Some(current) = &catalog.current
+            {
+                here.model = Some(current.clone());
+            }
+            of.models = (*catalog).clone();
+            for overlay in &mut state.screen.overlays {
+                if let Overlay::Models {
+                    account: shown,
+                    catalog: slot,
+                    ..
+                } = overlay
+                    && shown == account
+                {
+                    *slot = Some(catalog.clone());
+                }
+            }
+        }
+        ModelsEvent::ModelChanged { choice, scope } => match scope {
+            Scope::Account => of.model = Some(choice),
+            Scope::Conversation(id) => {
+                if let Some(here) = of.conversations.get_mut(&id) {
+                    here.model = Some(choice);
+                }
+            }
+        },
+        ModelsEvent::EffortChanged { effort, scope } => match scope {
+            Scope::Account => of.effort = Some(effort),
+            Scope::Conversation(id) => {
+                if let Some(here) = of.conversations.get_mut(&id) {
+                    here.effort = Some(effort);
+                }
+            }
+        },
+        ModelsEvent::AutoApproveChanged { conversation, on } => {
+            if let Some(here) = of.conversations.get_mut(&conversation) {
+                here.auto_approve = on;
+            }
+        }
+        ModelsEvent::ProfileChanged {
+            conversation,
+            profile,
+        } => {
+            if let Some(here) = of.conversations.get_mut(&conversation) {
+                here.profile = Some(profile);
+            }
+        }
+    }
+    state.redraw(Redraw::Now);
+    Vec::new()
+}
+
+/// Takes a word about the account or the program.
+pub fn on_notice(
+    state: &mut State,
+    account: &AccountId,
+    provenance: &Provenance,
+    notice: Notice,
+) -> Vec<Effect> {
+    let Some(of) = state.account_mut(account) else {
+        return Vec::new();
+    };
+    let label = of.account.label.clone();
+    let words = match (notice.title.is_empty(), notice.body.is_empty()) {
+        (false, false) => format!("{}: {}", notice.title, notice.body),
+        (false, true) => notice.title.as_str().to_owned(),
+        (true, _) => notice.body.as_str().to_owned(),
+    };
+    match notice.kind {
+        NoticeKind::Oddity => {
+            of.oddities += 1;
+            vec![Effect::Log(SafeText::prose(&format!("{label}: {words}")))]
+        }
+        NoticeKind::Plain => {
+            if *provenance == Provenance::Live {
+                state.say(notice.severity, format!("{label}: {words}"));
+            }
+            Vec::new()
+        }
+        NoticeKind::Announcement => {
+            if *provenance == Provenance::Live {
+                state.say(notice.severity, format!("{label}: {words}"));
+            }
+            attention::announced(state, account, provenance, &notice)
+        }
+    }
+}
+
+/// Takes what the driver wants kept, in the same transaction as what came before it.
+pub fn on_sync(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    event: SyncEvent,
+) -> Vec<Effect> {
+    match event {
+        SyncEvent::Kept { name, value } => {
+            state.write_fully(Write::Fact {
+                account: account.clone(),
+                name,
+                value,
+            });
+            Vec::new()
+        }
+        SyncEvent::Done { count } => attention::caught_up(state, account, count),
+        SyncEvent::ServerLostState => {
+            if let Some(of) = state.account_mut(account) {
+                for here in of.conversations.values_mut() {
+                    here.is_open = false;
+                }
+            }
+            let mut effects = commands::issue(
+                state,
+                account,
+                Command::Conversation(ConversationCommand::Refresh),
+                super::state::Pending::Other("The list of conversations could not be loaded"),
+            );
+            for id in to_reopen(state, account) {
+                effects.extend(windows::open_on_server(state, account, &id));
+            }
+            let _ = now;
+            effects
+        }
+    }
+}

@@ -1,0 +1,815 @@
+//! Messages on their way out.
+//!
+//! # The way of a message
+//! `send` takes the draft into a row of the outbox. When nothing is in its way, the row is written
+//! as in flight, together with its entry in the timeline, and the command leaves only after that
+//! write; else it is written as queued and waits. From the queue rows go one by one, in order, when
+//! the account is ready and no run is active (unless the server queues by itself). Slash commands
+//! and answers to a waiting question do not wait.
+//!
+//! The outcome makes a row accepted (it is gone from the outbox), failed, queued again, or
+//! uncertain. An uncertain row is never sent by itself: an echo, history or the person decides. How
+//! outcomes and proofs come in is in `delivery`.
+
+use super::effect::{Effect, TransferFile};
+use super::state::{Hold, Pending, Redraw, State};
+use super::timeline::{Merger, set_order};
+use super::{conversation, drafts, media, windows};
+use crate::domain::{
+    AccountId, Attachment, AttachmentId, AttachmentKind, AttachmentSource, AttachmentState, Author,
+    Body, ChatCommand, Command, CommandId, ConversationId, Delivery, Direction, Entry, EntryBody,
+    Message, MessageKey, MessageSort, Moment, OutboxRecord, OutgoingFile, Severity, TransferId,
+    Write,
+};
+use crate::text::SafeText;
+
+pub use super::delivery::{key_of, on_outcome, proven};
+
+/// Distance between positions in the queue.
+const POSITION_STEP: i64 = 1 << 20;
+
+/// How a message is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SendMode {
+    /// At once when nothing is in its way, else in its turn.
+    Ordinary,
+    /// At once, whatever runs.
+    Now,
+    /// After the active run, even where the server would take it; without a run, when the person
+    /// lets it go.
+    Hold,
+}
+
+/// Sends the draft of a conversation. It stays where it is when something speaks against it.
+pub fn send(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    conversation: &ConversationId,
+    mode: SendMode,
+) -> Vec<Effect> {
+    let Some(of) = state.account(account) else {
+        return Vec::new();
+    };
+    let Some(here) = of.conversations.get(conversation) else {
+        return Vec::new();
+    };
+    if let Some(reason) = refusal(of, here) {
+        state.say(Severity::Warning, reason);
+        return Vec::new();
+    }
+    let text = here.composer.text().to_owned();
+    let is_literal = text.starts_with("//");
+    let is_slash = text.starts_with('/') && !is_literal;
+    let reply_to = here
+        .composer
+        .reply_to
+        .clone()
+        .filter(|_| of.account.capabilities.reply_to.is_yes());
+    let auto_thread = state.settings.auto_thread
+        && of.account.capabilities.auto_thread.is_yes()
+        && here.info.kind == crate::domain::ConversationKind::Default;
+    let drafted: Vec<_> = here
+        .composer
+        .files
+        .iter()
+        .filter_map(|file| Some((file.path.clone(), file.facts.clone()?)))
+        .collect();
+    let files: Vec<OutgoingFile> = drafted
+        .into_iter()
+        .map(|(path, facts)| OutgoingFile {
+            transfer: TransferId(state.ids.mint()),
+            path,
+            name: facts.name,
+            media_type: facts.media_type,
+            kind: facts.kind,
+            size: facts.size,
+            uploaded: None,
+        })
+        .collect();
+    let key = MessageKey(state.ids.mint());
+    let instance = state.ids.instance;
+    let shown = text
+        .strip_prefix('/')
+        .filter(|_| is_literal)
+        .unwrap_or(&text);
+    let mut sent_text = shown.to_owned();
+    if sent_text.trim().is_empty() {
+        // Files on their own need words on some servers; their names are the plainest ones.
+        let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+        sent_text = names.join(", ");
+    }
+    let Some(of) = state.account_mut(account) else {
+        return Vec::new();
+    };
+    let position = of.outbox.iter().map(|row| row.position).max().unwrap_or(0) + POSITION_STEP;
+    of.outbox.push(OutboxRecord {
+        key,
+        account: account.clone(),
+        conversation: conversation.clone(),
+        text: sent_text,
+        files,
+        reply_to,
+        auto_thread,
+        delivery: Delivery::Queued,
+        created_ms: now.wall_ms,
+        instance,
+        position,
+    });
+    if let Some(here) = of.conversations.get_mut(conversation) {
+        here.composer.take();
+        here.composer.remember_input(&text);
+        here.composer.reply_to = None;
+        here.composer.files.clear();
+        drafts::forget(here);
+        here.unread_line = None;
+    }
+    state.write_fully(Write::Draft {
+        account: account.clone(),
+        conversation: conversation.clone(),
+        draft: None,
+    });
+    if !text.trim().is_empty() {
+        state.write(Write::Input {
+            account: account.clone(),
+            conversation: conversation.clone(),
+            text,
+            at_ms: now.wall_ms,
+        });
+    }
+    state.redraw(Redraw::Now);
+    let mut effects = to_newest(state, now, account, conversation);
+    if may_go(state, account, conversation, key, mode, is_slash) {
+        effects.extend(dispatch(state, now, account, key));
+        return effects;
+    }
+    if mode == SendMode::Hold {
+        hold(state, account, conversation, key);
+    }
+    write_row(state, account, key);
+    effects.push(state.commit(Vec::new()));
+    effects
+}
+
+/// Why nothing can be sent from this draft, in words for the person.
+fn refusal(of: &super::state::AccountState, here: &super::state::Conversation) -> Option<String> {
+    let capabilities = &of.account.capabilities;
+    let composer = &here.composer;
+    if here.info.is_automation {
+        return Some("This conversation only receives; nothing can be sent to it.".to_owned());
+    }
+    if composer.text().trim().is_empty() && composer.files.is_empty() {
+        return Some("There is nothing to send yet.".to_owned());
+    }
+    if let Some(limit) = capabilities.text_limit {
+        let characters = composer.text().chars().count();
+        if characters > limit {
+            return Some(format!(
+                "The text is {} characters over the limit of {limit}; it was not sent.",
+                characters - limit
+            ));
+        }
+    }
+    if composer.files.is_empty() {
+        return None;
+    }
+    if let Some(reason) = capabilities.upload.refusal() {
+        return Some(format!("Files cannot be sent here: {reason}."));
+    }
+    let limits = &capabilities.attachment_limits;
+    if limits.count > 0 && composer.files.len() > limits.count {
+        return Some(format!(
+            "At most {} files go with one message; there are {}.",
+            limits.count,
+            composer.files.len()
+        ));
+    }
+    let mut pictures = 0;
+    for file in &composer.files {
+        let Some(facts) = &file.facts else {
+            return Some(format!("{} is still being looked at.", file.path.display()));
+        };
+        if let Some(bytes) = limits.bytes
+            && facts.size > bytes
+        {
+            return Some(format!(
+                "{} has {} bytes; at most {bytes} can be sent.",
+                facts.name, facts.size
+            ));
+        }
+        pictures += usize::from(facts.kind == AttachmentKind::Image);
+    }
+    match limits.pictures {
+        Some(most) if pictures > most => Some(format!(
+            "At most {most} pictures go with one message; there are {pictures}."
+        )),
+        _ => None,
+    }
+}
+
+/// Shows the end of the conversation, where what is sent appears.
+fn to_newest(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    conversation: &ConversationId,
+) -> Vec<Effect> {
+    let Some(here) = state.conversation_mut(account, conversation) else {
+        return Vec::new();
+    };
+    here.viewport.new_below = 0;
+    here.viewport.delta = 0;
+    here.viewport.selected = None;
+    if here.timeline.is_loaded && !here.timeline.has_newer {
+        here.viewport.anchor = super::screen::viewport::Anchor::Newest;
+        return Vec::new();
+    }
+    if !here.timeline.is_loaded {
+        return Vec::new();
+    }
+    windows::jump(
+        state,
+        now,
+        account,
+        conversation,
+        crate::domain::Place::Newest,
+    )
+}
+
+/// Whether a row can leave now.
+fn may_go(
+    state: &State,
+    account: &AccountId,
+    conversation: &ConversationId,
+    key: MessageKey,
+    mode: SendMode,
+    is_slash: bool,
+) -> bool {
+    let Some(of) = state.account(account).filter(|of| of.is_ready()) else {
+        return false;
+    };
+    let Some(here) = of.conversations.get(conversation) else {
+        return false;
+    };
+    if mode == SendMode::Hold {
+        return false;
+    }
+    let is_answer = of.decisions.iter().any(|decision| {
+        decision.conversation == *conversation
+            && decision.life.is_open()
+            && decision.way != crate::domain::AnswerWay::Direct
+    });
+    if mode == SendMode::Now || is_slash || is_answer {
+        return true;
+    }
+    let is_run_in_the_way = here.run.is_some() && !of.account.capabilities.queues_messages.is_yes();
+    let is_first = of
+        .outbox
+        .iter()
+        .filter(|row| row.conversation == *conversation && row.key != key)
+        .all(|row| match &row.delivery {
+            // One after the other, so that a refusal of the first does not let the second overtake.
+            Delivery::Queued => of.held.contains_key(&row.key),
+            Delivery::InFlight => row.instance != state.ids.instance,
+            Delivery::Accepted | Delivery::Read | Delivery::Uncertain | Delivery::Failed(_) => true,
+        });
+    !is_run_in_the_way && is_first
+}
+
+/// Keeps a row back until the run ended, or, without one, until the person lets it go.
+fn hold(state: &mut State, account: &AccountId, conversation: &ConversationId, key: MessageKey) {
+    let Some(of) = state.account_mut(account) else {
+        return;
+    };
+    let has_run = of
+        .conversations
+        .get(conversation)
+        .is_some_and(|here| here.run.is_some());
+    let hold = if has_run {
+        Hold::ForRun
+    } else {
+        Hold::ForPerson
+    };
+    of.held.insert(key, hold);
+}
+
+/// Has the row written as it is now.
+pub(super) fn write_row(state: &mut State, account: &AccountId, key: MessageKey) {
+    let row = state
+        .account(account)
+        .and_then(|of| of.outbox.iter().find(|row| row.key == key))
+        .cloned();
+    if let Some(row) = row {
+        state.write_fully(Write::Outbox(Box::new(row)));
+    }
+}
+
+/// Lets the next row of a conversation go, when nothing is in its way.
+pub fn release(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    conversation: &ConversationId,
+) -> Vec<Effect> {
+    let instance = state.ids.instance;
+    let Some(of) = state.account_mut(account) else {
+        return Vec::new();
+    };
+    let is_asking = of.pending.values().any(
+        |pending| matches!(pending, Pending::Open { conversation: asked } if asked == conversation),
+    );
+    if is_asking {
+        // What the server is about to say decides.
+        return Vec::new();
+    }
+    let has_run = of
+        .conversations
+        .get(conversation)
+        .is_some_and(|here| here.run.is_some());
+    if !has_run {
+        let here: Vec<MessageKey> = of
+            .outbox
+            .iter()
+            .filter(|row| row.conversation == *conversation)
+            .map(|row| row.key)
+            .collect();
+        of.held
+            .retain(|key, hold| *hold != Hold::ForRun || !here.contains(key));
+    }
+    let next = of
+        .outbox
+        .iter()
+        .filter(|row| {
+            row.conversation == *conversation
+                && row.delivery == Delivery::Queued
+                && row.instance == instance
+                && !of.held.contains_key(&row.key)
+        })
+        .min_by_key(|row| row.position)
+        .map(|row| row.key);
+    match next {
+        Some(key) if may_go_next(state, account, conversation) => {
+            dispatch(state, now, account, key)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether the first row of the queue can leave.
+fn may_go_next(state: &State, account: &AccountId, conversation: &ConversationId) -> bool {
+    let Some(of) = state.account(account).filter(|of| of.is_ready()) else {
+        return false;
+    };
+    let Some(here) = of.conversations.get(conversation) else {
+        return false;
+    };
+    let has_flight = of.outbox.iter().any(|row| {
+        row.conversation == *conversation
+            && row.delivery == Delivery::InFlight
+            && row.instance == state.ids.instance
+    });
+    let is_run_in_the_way = here.run.is_some() && !of.account.capabilities.queues_messages.is_yes();
+    !has_flight && !is_run_in_the_way
+}
+
+/// Lets rows of every conversation of an account go.
+pub fn release_all(state: &mut State, now: Moment, account: &AccountId) -> Vec<Effect> {
+    let Some(of) = state.account(account) else {
+        return Vec::new();
+    };
+    let mut conversations: Vec<ConversationId> = of
+        .outbox
+        .iter()
+        .filter(|row| row.delivery == Delivery::Queued)
+        .map(|row| row.conversation.clone())
+        .collect();
+    conversations.sort();
+    conversations.dedup();
+    conversations
+        .iter()
+        .flat_map(|conversation| release(state, now, account, conversation))
+        .collect()
+}
+
+/// Writes a row as in flight, with its entry, and lets its command leave after that.
+pub(super) fn dispatch(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    key: MessageKey,
+) -> Vec<Effect> {
+    let command = CommandId(state.ids.mint());
+    let State { accounts, ids, .. } = &mut *state;
+    let Some(of) = accounts.iter_mut().find(|of| of.account.id == *account) else {
+        return Vec::new();
+    };
+    let Some(row) = of.outbox.iter_mut().find(|row| row.key == key) else {
+        return Vec::new();
+    };
+    row.delivery = Delivery::InFlight;
+    for file in &mut row.files {
+        // Bytes of an earlier try are not looked for again under the old transfer.
+        if file.uploaded.is_none() {
+            file.transfer = TransferId(ids.mint());
+        }
+    }
+    of.held.remove(&key);
+    let row = row.clone();
+    let conversation = row.conversation.clone();
+    of.pending.insert(
+        command,
+        Pending::Send {
+            conversation: conversation.clone(),
+            key,
+        },
+    );
+    let effort = of
+        .conversations
+        .get(&conversation)
+        .and_then(|here| here.effort.as_ref())
+        .and_then(|effort| effort.level.clone());
+    let attachments = local_files(state, account, &conversation, &row);
+    conversation::merging(state, now, account, &conversation, |merger| {
+        place(merger, &row, command, attachments);
+    });
+    write_row(state, account, key);
+    let mut then: Vec<Effect> = row
+        .files
+        .iter()
+        .filter(|file| file.uploaded.is_none())
+        .map(|file| Effect::OpenTransfer {
+            transfer: file.transfer,
+            account: account.clone(),
+            file: TransferFile::Upload {
+                path: file.path.clone(),
+                size: file.size,
+            },
+        })
+        .collect();
+    then.push(Effect::Command {
+        account: account.clone(),
+        id: command,
+        command: Command::Chat(ChatCommand::Send {
+            conversation,
+            text: row.text,
+            files: row.files,
+            reply_to: row.reply_to,
+            auto_thread: row.auto_thread,
+            effort,
+        }),
+    });
+    state.redraw(Redraw::Now);
+    if state.store_fails || state.read_only.is_some() {
+        // The person was told that nothing is kept and sent anyway.
+        let mut effects = vec![state.commit(Vec::new())];
+        effects.extend(then);
+        return effects;
+    }
+    vec![state.commit(then)]
+}
+
+/// The files of a row as attachments of its message.
+fn local_files(
+    state: &mut State,
+    account: &AccountId,
+    conversation: &ConversationId,
+    row: &OutboxRecord,
+) -> Vec<AttachmentId> {
+    let mut ids = Vec::new();
+    for (place, file) in row.files.iter().enumerate() {
+        let id = media::local_id(row.key, place);
+        let attachment = Attachment {
+            id: id.clone(),
+            message: None,
+            direction: Direction::Out,
+            name: SafeText::label(&file.name),
+            media_type: SafeText::label(&file.media_type),
+            kind: file.kind,
+            size: Some(file.size),
+            may_preview: file.kind == AttachmentKind::Image,
+            expires_at_ms: None,
+            source: AttachmentSource::LocalFile(file.path.clone()),
+            state: if file.uploaded.is_some() {
+                AttachmentState::Present {
+                    path: file.path.clone(),
+                }
+            } else {
+                AttachmentState::Queued {
+                    transfer: file.transfer,
+                }
+            },
+        };
+        if let Some(of) = state.account_mut(account) {
+            of.attachments.insert(id.clone(), attachment.clone());
+        }
+        state.write(Write::Attachment {
+            account: account.clone(),
+            conversation: conversation.clone(),
+            attachment: Box::new(attachment),
+        });
+        ids.push(id);
+    }
+    ids
+}
+
+/// Puts the message of a row at the end of the timeline, in flight.
+fn place(
+    merger: &mut Merger<'_>,
+    row: &OutboxRecord,
+    command: CommandId,
+    attachments: Vec<AttachmentId>,
+) {
+    if let Some(slot) = merger.timeline.find_key(row.key) {
+        if let Some(message) = merger.timeline.at_mut(slot).and_then(Entry::message_mut) {
+            message.delivery = Some(Delivery::InFlight);
+            message.command = Some(command);
+            message.sent_at_ms = Some(merger.now.wall_ms);
+        }
+        merger.changes.written.insert(row.key);
+        merger.move_to_end(row.key);
+        return;
+    }
+    let message = Message {
+        key: row.key,
+        order: 0,
+        remote: None,
+        author: Author::User,
+        sort: MessageSort::Ordinary,
+        body: Body::new(&row.text),
+        reasoning: Body::default(),
+        attachments,
+        reply_to: row.reply_to.clone(),
+        sent_at_ms: Some(merger.now.wall_ms),
+        seen_at_ms: merger.now.wall_ms,
+        run: None,
+        delivery: Some(Delivery::InFlight),
+        command: Some(command),
+        footer: Default::default(),
+        is_streaming: false,
+        is_interrupted: false,
+        is_seen_live_only: true,
+    };
+    let mut entry = Entry {
+        key: row.key,
+        order: 0,
+        seen_at_ms: merger.now.wall_ms,
+        body: EntryBody::Message(Box::new(message)),
+    };
+    set_order(&mut entry, 0);
+    merger.append(entry);
+}
+
+// What the person does with rows
+
+/// Sends a failed or uncertain message again. Only the person decides this.
+pub fn resend(state: &mut State, now: Moment, account: &AccountId, key: MessageKey) -> Vec<Effect> {
+    let Some(of) = state.account_mut(account) else {
+        return Vec::new();
+    };
+    let Some(row) = of.outbox.iter_mut().find(|row| row.key == key) else {
+        return Vec::new();
+    };
+    if !matches!(row.delivery, Delivery::Failed(_) | Delivery::Uncertain) {
+        return Vec::new();
+    }
+    row.delivery = Delivery::Queued;
+    row.created_ms = now.wall_ms;
+    let conversation = row.conversation.clone();
+    let is_slash = row.text.starts_with('/');
+    of.held.remove(&key);
+    if may_go(
+        state,
+        account,
+        &conversation,
+        key,
+        SendMode::Ordinary,
+        is_slash,
+    ) {
+        return dispatch(state, now, account, key);
+    }
+    back_to_queue(state, now, account, &conversation, key);
+    vec![state.commit(Vec::new())]
+}
+
+/// Takes a row out of the timeline; it stands in the queue alone.
+pub(super) fn back_to_queue(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    conversation: &ConversationId,
+    key: MessageKey,
+) {
+    remove_entry(state, now, account, conversation, key);
+    write_row(state, account, key);
+    state.redraw(Redraw::Now);
+}
+
+fn remove_entry(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    conversation: &ConversationId,
+    key: MessageKey,
+) {
+    let is_here = conversation::merging(state, now, account, conversation, |merger| {
+        let slot = merger.timeline.find_key(key)?;
+        merger.remove(slot);
+        Some(())
+    });
+    if is_here.flatten().is_none() {
+        state.write(Write::EntriesGone {
+            account: account.clone(),
+            conversation: conversation.clone(),
+            keys: vec![key],
+        });
+    }
+}
+
+/// Drops a message that has not been accepted.
+pub fn discard(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    key: MessageKey,
+) -> Vec<Effect> {
+    if take_out(state, now, account, key).is_none() {
+        return Vec::new();
+    }
+    vec![state.commit(Vec::new())]
+}
+
+/// Takes a row out of the outbox and its entry out of the timeline.
+fn take_out(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    key: MessageKey,
+) -> Option<OutboxRecord> {
+    let of = state.account_mut(account)?;
+    let index = of.outbox.iter().position(|row| row.key == key)?;
+    let row = of.outbox.get(index)?;
+    let is_mine_to_take = matches!(
+        row.delivery,
+        Delivery::Queued | Delivery::Failed(_) | Delivery::Uncertain
+    );
+    if !is_mine_to_take {
+        state.say(
+            Severity::Info,
+            "This message is on its way; wait for the server's answer.",
+        );
+        return None;
+    }
+    let row = of.outbox.remove(index);
+    of.held.remove(&key);
+    remove_entry(state, now, account, &row.conversation.clone(), key);
+    state.write_fully(Write::OutboxGone { key });
+    state.redraw(Redraw::Now);
+    Some(row)
+}
+
+/// Takes a message back into the composer, before what stands there.
+pub fn take_back(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    key: MessageKey,
+) -> Vec<Effect> {
+    let Some(row) = take_out(state, now, account, key) else {
+        return Vec::new();
+    };
+    let conversation = row.conversation.clone();
+    let Some(here) = state.conversation_mut(account, &conversation) else {
+        return Vec::new();
+    };
+    let old = here.composer.text().to_owned();
+    let text = if old.trim().is_empty() {
+        row.text.clone()
+    } else {
+        format!("{}\n{old}", row.text)
+    };
+    here.composer.put(&text, row.text.len());
+    if here.composer.reply_to.is_none() {
+        here.composer.reply_to = row.reply_to;
+    }
+    let mut effects = Vec::new();
+    for file in row.files {
+        here.composer
+            .files
+            .push(super::screen::composer::DraftFile {
+                path: file.path.clone(),
+                facts: None,
+            });
+        effects.push(Effect::InspectFile { path: file.path });
+    }
+    state.screen.pane = super::screen::Pane::Composer;
+    drafts::save(state, now, account, &conversation);
+    effects.push(state.commit(Vec::new()));
+    effects
+}
+
+/// Moves a queued message before the one that goes before it.
+pub fn move_up(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    key: MessageKey,
+) -> Vec<Effect> {
+    swap(state, now, account, key, true)
+}
+
+/// Moves a queued message behind the one that goes after it.
+pub fn move_down(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    key: MessageKey,
+) -> Vec<Effect> {
+    swap(state, now, account, key, false)
+}
+
+fn swap(
+    state: &mut State,
+    _now: Moment,
+    account: &AccountId,
+    key: MessageKey,
+    up: bool,
+) -> Vec<Effect> {
+    let Some(of) = state.account(account) else {
+        return Vec::new();
+    };
+    let Some(row) = of.outbox.iter().find(|row| row.key == key) else {
+        return Vec::new();
+    };
+    let queue = queue(of, &row.conversation);
+    let Some(place) = queue.iter().position(|other| other.key == key) else {
+        return Vec::new();
+    };
+    let other = if up {
+        place.checked_sub(1)
+    } else {
+        Some(place + 1)
+    };
+    let Some(other) = other.and_then(|place| queue.get(place)) else {
+        return Vec::new();
+    };
+    let (mine, theirs, other) = (row.position, other.position, other.key);
+    if let Some(of) = state.account_mut(account) {
+        for row in &mut of.outbox {
+            if row.key == key {
+                row.position = theirs;
+            } else if row.key == other {
+                row.position = mine;
+            }
+        }
+        of.outbox.sort_by_key(|row| row.position);
+    }
+    write_row(state, account, key);
+    write_row(state, account, other);
+    state.redraw(Redraw::Now);
+    vec![state.commit(Vec::new())]
+}
+
+/// The queued messages of a conversation in the order in which they go.
+pub fn queue<'a>(
+    of: &'a super::state::AccountState,
+    conversation: &ConversationId,
+) -> Vec<&'a OutboxRecord> {
+    let mut queue: Vec<&OutboxRecord> = of
+        .outbox
+        .iter()
+        .filter(|row| row.conversation == *conversation && row.delivery == Delivery::Queued)
+        .collect();
+    queue.sort_by_key(|row| row.position);
+    queue
+}
+
+/// Sends a queued message now, whatever runs; without a connection it goes first once there is one.
+pub fn send_now(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    key: MessageKey,
+) -> Vec<Effect> {
+    let Some(of) = state.account_mut(account) else {
+        return Vec::new();
+    };
+    let first = of.outbox.iter().map(|row| row.position).min().unwrap_or(0) - POSITION_STEP;
+    let is_ready = of.is_ready();
+    let Some(row) = of.outbox.iter_mut().find(|row| row.key == key) else {
+        return Vec::new();
+    };
+    if row.delivery != Delivery::Queued {
+        return resend(state, now, account, key);
+    }
+    row.position = first;
+    of.held.remove(&key);
+    if is_ready {
+        return dispatch(state, now, account, key);
+    }
+    write_row(state, account, key);
+    state.say(
+        Severity::Info,
+        "It goes first as soon as the account is connected.",
+    );
+    vec![state.commit(Vec::new())]
+}

@@ -1,0 +1,330 @@
+//! Runs: from acceptance to an end that gets a line when it was not an ordinary one, and the calls
+//! of tools in between.
+
+use super::conversation::{ensure, merging};
+use super::effect::Effect;
+use super::state::{Redraw, State};
+use super::{attention, decisions, outbox};
+use crate::domain::{
+    AccountId, CommandId, ConversationId, Moment, Provenance, Run, RunEvent, RunId, RunOutcome,
+    RunPhase, ToolCall, ToolStatus,
+};
+use std::time::Duration;
+
+/// A run that nobody here began, so soon after a reconnect, is the server taking up its own work.
+const OWN_WORK: Duration = Duration::from_secs(60);
+
+/// Takes one event of a run.
+pub fn on_event(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    provenance: &Provenance,
+    event: RunEvent,
+) -> Vec<Effect> {
+    match event {
+        RunEvent::Started {
+            conversation,
+            run,
+            command,
+            is_stated,
+        } => {
+            ensure(state, account, &conversation);
+            started(state, now, account, &conversation, run, command, is_stated);
+            Vec::new()
+        }
+        RunEvent::PhaseChanged {
+            conversation,
+            run,
+            phase,
+        } => {
+            phase_changed(state, now, account, &conversation, &run, phase);
+            Vec::new()
+        }
+        RunEvent::Active { conversation } => {
+            seen(state, now, account, &conversation, false);
+            Vec::new()
+        }
+        RunEvent::ToolChanged { conversation, tool } => {
+            ensure(state, account, &conversation);
+            tool_changed(state, now, account, &conversation, *tool);
+            Vec::new()
+        }
+        RunEvent::ToolRekeyed {
+            conversation,
+            from,
+            to,
+        } => {
+            merging(state, now, account, &conversation, |merger| {
+                merger.rekey_tool(&from, &to);
+            });
+            if let Some(of) = state.conversation_mut(account, &conversation) {
+                let has_real = of.running_tools.iter().any(|tool| tool.id == to);
+                if has_real {
+                    of.running_tools.retain(|tool| tool.id != from);
+                }
+                for tool in &mut of.running_tools {
+                    if tool.id == from {
+                        tool.id = to.clone();
+                    }
+                }
+            }
+            Vec::new()
+        }
+        RunEvent::Finished {
+            conversation,
+            run,
+            outcome,
+        } => finished(
+            state,
+            now,
+            account,
+            &conversation,
+            &run,
+            outcome,
+            *provenance == Provenance::Live,
+        ),
+    }
+}
+
+fn started(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    id: &ConversationId,
+    run: RunId,
+    command: Option<CommandId>,
+    is_stated: bool,
+) {
+    let Some(of) = state.account_mut(account) else {
+        return;
+    };
+    let is_after_reconnect = of.links > 1
+        && of
+            .ready_since
+            .is_some_and(|since| now.since(since) < OWN_WORK);
+    let Some(conversation) = of.conversations.get_mut(id) else {
+        return;
+    };
+    if conversation.ended_run.as_ref() == Some(&run) {
+        return;
+    }
+    if let Some(known) = &mut conversation.run
+        && known.id == run
+    {
+        known.command = known.command.or(command);
+        known.last_activity = now;
+        return;
+    }
+    conversation.run = Some(Run {
+        id: run,
+        phase: RunPhase::Accepted,
+        is_stated,
+        command,
+        started: now,
+        last_activity: now,
+    });
+    conversation.run_has_answer = false;
+    conversation.run_is_foreign = command.is_none() && is_stated && is_after_reconnect;
+    conversation.running_tools.clear();
+    state.redraw_for(account, id);
+}
+
+fn phase_changed(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    id: &ConversationId,
+    run: &RunId,
+    phase: RunPhase,
+) {
+    let Some(of) = state.conversation_mut(account, id) else {
+        return;
+    };
+    let Some(active) = of.run.as_mut().filter(|active| active.id == *run) else {
+        return;
+    };
+    active.last_activity = now;
+    // What still comes in after our stop does not make it a working run again.
+    let is_stopping = active.phase == RunPhase::Cancelling && phase == RunPhase::Working;
+    if active.phase != phase && !is_stopping {
+        active.phase = phase;
+        state.redraw_for(account, id);
+    }
+}
+
+/// Something of the active run was seen; `has_text` when it said something to the person.
+pub(super) fn seen(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    id: &ConversationId,
+    has_text: bool,
+) {
+    let Some(of) = state.conversation_mut(account, id) else {
+        return;
+    };
+    if let Some(run) = &mut of.run {
+        run.last_activity = now;
+        if run.phase == RunPhase::Accepted {
+            run.phase = RunPhase::Working;
+        }
+        of.run_has_answer |= has_text;
+    }
+}
+
+fn tool_changed(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    id: &ConversationId,
+    tool: ToolCall,
+) {
+    merging(state, now, account, id, |merger| merger.tool(tool.clone()));
+    seen(state, now, account, id, false);
+    let Some(of) = state.conversation_mut(account, id) else {
+        return;
+    };
+    let merged = of
+        .timeline
+        .find_tool(&tool.id)
+        .and_then(|slot| of.timeline.at(slot))
+        .and_then(|entry| match &entry.body {
+            crate::domain::EntryBody::Tool(tool) => Some((**tool).clone()),
+            _ => None,
+        })
+        .unwrap_or(tool);
+    let place = of
+        .running_tools
+        .iter()
+        .position(|running| running.id == merged.id);
+    match (place, merged.status) {
+        (Some(place), ToolStatus::Running) => {
+            if let Some(running) = of.running_tools.get_mut(place) {
+                *running = merged;
+            }
+        }
+        (None, ToolStatus::Running) => of.running_tools.push(merged),
+        (Some(place), _) => {
+            of.running_tools.remove(place);
+        }
+        (None, _) => {}
+    }
+}
+
+fn finished(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    id: &ConversationId,
+    run: &RunId,
+    outcome: RunOutcome,
+    is_live: bool,
+) -> Vec<Effect> {
+    let Some(of) = state.conversation_mut(account, id) else {
+        return Vec::new();
+    };
+    if of.ended_run.as_ref() == Some(run) {
+        return Vec::new();
+    }
+    let active = of.run.take_if(|active| active.id == *run);
+    of.ended_run = Some(run.clone());
+    let has_answer = of.run_has_answer;
+    if active.is_some() {
+        of.running_tools.clear();
+        of.run_is_foreign = false;
+    }
+    let is_silent_end = active.as_ref().is_some_and(|active| active.is_stated)
+        && outcome == RunOutcome::Completed
+        && !has_answer;
+    let is_cut = outcome != RunOutcome::Completed;
+    let tools = if is_cut {
+        ToolStatus::Cancelled
+    } else {
+        ToolStatus::Completed
+    };
+    merging(state, now, account, id, |merger| {
+        merger.end_streaming(Some(run), is_cut);
+        merger.end_tools(Some(run), tools);
+        if is_cut || is_silent_end {
+            merger.run_ended(run, outcome.clone());
+        }
+    });
+    let mut effects = decisions::run_ended(state, now, account, id, run);
+    if is_live && active.is_some() {
+        effects.extend(attention::run_ended(state, account, id, &outcome));
+    }
+    state.redraw(Redraw::Now);
+    effects.extend(outbox::release(state, now, account, id));
+    effects
+}
+
+/// Takes the server's word on which run is active.
+pub(super) fn on_snapshot(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    id: &ConversationId,
+    run: Option<(RunId, Option<i64>)>,
+    lost_runs: bool,
+) {
+    let Some(of) = state.conversation_mut(account, id) else {
+        return;
+    };
+    let before = of.run.take();
+    match run {
+        Some((run, since_ms)) => {
+            let is_same = before.as_ref().is_some_and(|before| before.id == run);
+            of.run = match before {
+                Some(before) if is_same => Some(before),
+                _ => Some(started_at(run, since_ms, now)),
+            };
+            if !is_same {
+                of.run_has_answer = false;
+            }
+            let tools: Vec<ToolCall> = of
+                .timeline
+                .all()
+                .filter_map(|entry| match &entry.body {
+                    crate::domain::EntryBody::Tool(tool) if tool.status == ToolStatus::Running => {
+                        Some((**tool).clone())
+                    }
+                    _ => None,
+                })
+                .collect();
+            of.running_tools = tools;
+        }
+        None => {
+            of.running_tools.clear();
+            of.run_is_foreign = false;
+            if let Some(before) = before {
+                of.ended_run = Some(before.id.clone());
+                if lost_runs && of.timeline.is_at_newest() {
+                    merging(state, now, account, id, |merger| {
+                        merger.run_ended(&before.id, RunOutcome::Lost);
+                    });
+                }
+            }
+        }
+    }
+    state.redraw_for(account, id);
+}
+
+/// A run that began earlier, as far as that is known.
+fn started_at(run: RunId, since_ms: Option<i64>, now: Moment) -> Run {
+    let ago = since_ms
+        .and_then(|since| u64::try_from(now.wall_ms - since).ok())
+        .unwrap_or(0);
+    let started = Moment {
+        mono_ms: now.mono_ms.saturating_sub(ago),
+        wall_ms: since_ms.unwrap_or(now.wall_ms),
+    };
+    Run {
+        id: run,
+        phase: RunPhase::Working,
+        is_stated: true,
+        command: None,
+        started,
+        last_activity: now,
+    }
+}

@@ -1,0 +1,197 @@
+//! What the store says: what it found, what a batch changed, what it could not write.
+
+use super::effect::Effect;
+use super::event::StoreReply;
+use super::screen::overlay::Overlay;
+use super::state::{Hold, Pending, Redraw, State};
+use super::{attention, outbox, start, windows};
+use crate::domain::{
+    AccountId, Attachment, AttachmentState, CommandId, ConversationId, Delivery, Found, MessageKey,
+    Moment, SearchHit, Severity,
+};
+use crate::text::SafeText;
+
+/// Takes one reply.
+pub fn on_reply(state: &mut State, now: Moment, reply: StoreReply) -> Vec<Effect> {
+    match reply {
+        StoreReply::Found(found) => on_found(state, now, found),
+        StoreReply::Committed(batch) => batch
+            .into_iter()
+            .flat_map(|committed| attention::on_committed(state, committed))
+            .collect(),
+        StoreReply::CommitFailed { reason, commands } => {
+            commit_failed(state, now, &reason, &commands)
+        }
+    }
+}
+
+fn on_found(state: &mut State, now: Moment, found: Found) -> Vec<Effect> {
+    match found {
+        Found::Start(facts) => start::restore(state, now, *facts),
+        Found::Window {
+            account,
+            conversation,
+            around,
+            entries,
+            has_older,
+            has_newer,
+        } => windows::on_found(
+            state,
+            now,
+            &account,
+            &conversation,
+            &around,
+            entries,
+            has_older,
+            has_newer,
+        ),
+        Found::Search {
+            query,
+            hits,
+            has_more,
+        } => {
+            searched(state, &query, hits, has_more);
+            Vec::new()
+        }
+        Found::Inputs { containing, texts } => {
+            inputs(state, &containing, texts);
+            Vec::new()
+        }
+        Found::Attachments {
+            account,
+            conversation: _,
+            attachments,
+        } => {
+            learn(state, &account, attachments);
+            Vec::new()
+        }
+    }
+}
+
+fn learn(state: &mut State, account: &AccountId, attachments: Vec<Attachment>) {
+    let Some(of) = state.account_mut(account) else {
+        return;
+    };
+    for mut attachment in attachments {
+        if matches!(
+            attachment.state,
+            AttachmentState::Queued { .. } | AttachmentState::Transferring { .. }
+        ) {
+            // That transfer ended with the program that began it.
+            attachment.state = AttachmentState::Offered;
+        }
+        of.attachments
+            .entry(attachment.id.clone())
+            .or_insert(attachment);
+    }
+    state.redraw(Redraw::Now);
+}
+
+/// Adds what was found to the popup that asked for it; an answer to an older query is not wanted.
+fn searched(state: &mut State, query: &str, hits: Vec<(AccountId, SearchHit)>, has_more: bool) {
+    for overlay in &mut state.screen.overlays {
+        let Overlay::Search(popup) = overlay else {
+            continue;
+        };
+        if popup.query.text.trim() != query.trim() {
+            continue;
+        }
+        popup.is_running = false;
+        popup.has_more = has_more;
+        for (account, hit) in &hits {
+            let is_known = popup.hits.iter().any(|(a, known)| {
+                a == account
+                    && known.conversation == hit.conversation
+                    && ((known.order.is_some() && known.order == hit.order)
+                        || (known.remote.is_some() && known.remote == hit.remote))
+            });
+            if !is_known {
+                popup.hits.push((account.clone(), hit.clone()));
+            }
+        }
+    }
+    state.redraw(Redraw::Now);
+}
+
+fn inputs(state: &mut State, containing: &str, texts: Vec<String>) {
+    for overlay in &mut state.screen.overlays {
+        if let Overlay::Inputs {
+            filter,
+            texts: shown,
+            list,
+            ..
+        } = overlay
+        {
+            if filter.text == containing {
+                *shown = texts;
+                list.selected = list.selected.min(shown.len().saturating_sub(1));
+                state.redraw(Redraw::Now);
+            }
+            return;
+        }
+    }
+    let focus = state.focus.clone();
+    if let Some((account, id)) = focus
+        && let Some(here) = state.conversation_mut(&account, &id)
+        && containing.is_empty()
+    {
+        here.composer.learn_inputs(texts);
+        if here.composer.awaits_inputs {
+            here.composer.awaits_inputs = false;
+            here.composer.older();
+        }
+        state.redraw(Redraw::Now);
+    }
+}
+
+/// The store refused a batch. What should have left after it stays queued until the person sends
+/// it anyway.
+fn commit_failed(
+    state: &mut State,
+    now: Moment,
+    reason: &SafeText,
+    commands: &[CommandId],
+) -> Vec<Effect> {
+    let is_first = !state.store_fails;
+    state.store_fails = true;
+    let mut held: Vec<(AccountId, ConversationId, MessageKey)> = Vec::new();
+    for of in &mut state.accounts {
+        for command in commands {
+            match of.pending.remove(command) {
+                Some(Pending::Send { conversation, key }) => {
+                    if let Some(row) = of.outbox.iter_mut().find(|row| row.key == key) {
+                        row.delivery = Delivery::Queued;
+                    }
+                    of.held.insert(key, Hold::ForPerson);
+                    held.push((of.account.id.clone(), conversation, key));
+                }
+                Some(Pending::Answer { decision }) => {
+                    // The answer may leave without a trace on disk only if the person says so.
+                    for known in &mut of.decisions {
+                        if known.id == decision && known.life.is_pending() {
+                            known.life = crate::domain::DecisionLife::Open;
+                        }
+                    }
+                }
+                Some(_) | None => {}
+            }
+        }
+    }
+    for (account, conversation, key) in &held {
+        outbox::back_to_queue(state, now, account, conversation, *key);
+    }
+    if !held.is_empty() {
+        state.say(
+            Severity::Error,
+            format!(
+                "Not sent, because it could not be saved first ({reason}). It waits in the queue; send it from there if it may leave unsaved."
+            ),
+        );
+    } else if is_first {
+        state.say(
+            Severity::Error,
+            format!("What comes in is not being saved: {reason}."),
+        );
+    }
+    Vec::new()
+}
