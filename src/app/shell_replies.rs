@@ -6,8 +6,10 @@ use super::event::{FileFacts, ListedFile, ShellReply};
 use super::screen::TappedFrame;
 use super::screen::drawer::DrawerKind;
 use super::screen::overlay::Overlay;
-use super::state::{Redraw, State};
-use crate::domain::{Moment, Severity};
+use super::state::{Pending, Redraw, State};
+use crate::domain::{
+    AccountId, Appearance, Command, ConversationCommand, ConversationId, Moment, Severity,
+};
 use crate::text::SafeText;
 use std::path::{Path, PathBuf};
 
@@ -41,6 +43,11 @@ pub fn on_reply(state: &mut State, now: Moment, reply: ShellReply) -> Vec<Effect
             inspected(state, &path, facts);
             Vec::new()
         }
+        ShellReply::IconLoaded {
+            account,
+            conversation,
+            icon,
+        } => icon_loaded(state, &account, &conversation, icon),
         ShellReply::Copied { how, certain } => {
             let words = if certain {
                 format!("Copied ({how}).")
@@ -115,6 +122,42 @@ pub fn on_reply(state: &mut State, now: Moment, reply: ShellReply) -> Vec<Effect
     }
 }
 
+/// An icon goes to the server together with the colour, which would be cleared without it.
+fn icon_loaded(
+    state: &mut State,
+    account: &AccountId,
+    id: &ConversationId,
+    icon: Result<std::sync::Arc<[u8]>, SafeText>,
+) -> Vec<Effect> {
+    match icon {
+        Err(reason) => {
+            state.say(
+                Severity::Error,
+                format!("The icon could not be read: {reason}"),
+            );
+            Vec::new()
+        }
+        Ok(icon) => {
+            let Some(here) = state.conversation(account, id) else {
+                return Vec::new();
+            };
+            let appearance = Appearance {
+                color: here.info.appearance.color,
+                icon: Some(icon),
+            };
+            super::issue(
+                state,
+                account,
+                Command::Conversation(ConversationCommand::SetAppearance {
+                    conversation: id.clone(),
+                    appearance,
+                }),
+                Pending::Other("The icon was not set"),
+            )
+        }
+    }
+}
+
 /// What lies in a directory, for the list of paths that asked for it.
 fn listed(state: &mut State, directory: &str, found: Vec<ListedFile>) {
     let Some((account, id)) = state.focus.clone() else {
@@ -171,11 +214,7 @@ fn inspected(state: &mut State, path: &Path, facts: Result<FileFacts, SafeText>)
     state.redraw(Redraw::Now);
 }
 
-fn checked(
-    state: &mut State,
-    account: crate::domain::AccountId,
-    result: Result<SafeText, SafeText>,
-) {
+fn checked(state: &mut State, account: AccountId, result: Result<SafeText, SafeText>) {
     let wizard = state
         .screen
         .overlays
