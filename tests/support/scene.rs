@@ -1,6 +1,5 @@
 //! States for the screen tests, built in code.
 
-use std::collections::BTreeMap;
 use trialogue::app::State;
 use trialogue::app::state::{AccountState, Conversation, Ids, Settings};
 use trialogue::domain::*;
@@ -143,39 +142,27 @@ fn message(key: MessageKey, order: i64, at: i64, author: Author, text: &str) -> 
 }
 
 pub fn account(name: &str, label: &str, link: LinkState) -> AccountState {
-    AccountState {
-        account: Account {
-            id: AccountId::new(name),
-            label: SafeText::label(label),
-            link,
-            identity: Some(Identity {
-                server: safe("hermes-gateway"),
-                version: safe("1.4.2"),
-            }),
-            capabilities: Capabilities {
-                cancel_run: Support::Yes,
-                models: Support::Yes,
-                text_limit: Some(64_000),
-                auto_approve_label: "auto-approve",
-                ..Capabilities::default()
-            },
-            health: None,
-            last_frame: Some(before(2)),
-            latency_ms: Some(38),
+    let mut state = AccountState::new(AccountId::new(name), SafeText::label(label));
+    state.account = Account {
+        id: AccountId::new(name),
+        label: SafeText::label(label),
+        link,
+        identity: Some(Identity {
+            server: safe("hermes-gateway"),
+            version: safe("1.4.2"),
+        }),
+        capabilities: Capabilities {
+            cancel_run: Support::Yes,
+            models: Support::Yes,
+            text_limit: Some(64_000),
+            auto_approve_label: "auto-approve",
+            ..Capabilities::default()
         },
-        conversations: BTreeMap::new(),
-        decisions: Vec::new(),
-        attachments: BTreeMap::new(),
-        catalog: Vec::new(),
-        models: ModelCatalog::default(),
-        model: None,
-        effort: None,
-        outbox: Vec::new(),
-        pending: BTreeMap::new(),
-        color: None,
-        oddities: 0,
-        wanted: BTreeMap::new(),
-    }
+        health: None,
+        last_frame: Some(before(2)),
+        latency_ms: Some(38),
+    };
+    state
 }
 
 pub fn conversation(kind: ConversationKind, name: &str, active_minutes_ago: u64) -> Conversation {
