@@ -1,0 +1,289 @@
+//! The popup of one decision: who asks, the whole text (scrollable, with its line count), and the
+//! choices pinned below it with what each one grants.
+
+use super::{Found, field, frame, hints, paragraph, top};
+use crate::app::keymap::Context;
+use crate::app::screen::Target;
+use crate::app::screen::overlay::DecisionPopup;
+use crate::app::screen::rows::conversation_name;
+use crate::app::state::State;
+use crate::domain::{AnswerWay, Choice, Decision, Grant, Question};
+use crate::text::width;
+use crate::view::canvas::{Canvas, wrap};
+use crate::view::item::decision::{grants, kind, standing};
+use crate::view::theme::Role;
+use crate::view::words;
+use ratatui::layout::Rect;
+
+/// Answer keys are dead for this long after the popup was painted.
+const ARMED_AFTER_MS: u128 = 400;
+
+/// One answer that can be given.
+enum Offer<'a> {
+    Choice(&'a Choice),
+    FreeText,
+    Deny,
+}
+
+/// The answers of a decision in the order of `DecisionPopup::selected`: its choices, then free
+/// text, then deny where the server sent none.
+fn offers(decision: &Decision) -> Vec<Offer<'_>> {
+    let mut offers: Vec<Offer<'_>> = decision.choices.iter().map(Offer::Choice).collect();
+    match &decision.question {
+        Question::Clarification {
+            takes_free_text: true,
+            ..
+        } => offers.push(Offer::FreeText),
+        Question::Approval { .. }
+            if decision.way != AnswerWay::Composer
+                && !decision.choices.iter().any(|c| c.grant == Grant::Deny) =>
+        {
+            offers.push(Offer::Deny);
+        }
+        Question::Clarification { .. } | Question::Approval { .. } | Question::Picker { .. } => {}
+    }
+    offers
+}
+
+pub(super) fn draw(
+    canvas: &mut Canvas<'_>,
+    state: &State,
+    popup: &DecisionPopup,
+    area: Rect,
+) -> Found {
+    let mut found = Found::default();
+    let account = state.account(&popup.account);
+    let decision = account.and_then(|account| {
+        account
+            .decisions
+            .iter()
+            .find(|decision| decision.id == popup.decision)
+    });
+    let (Some(account), Some(decision)) = (account, decision) else {
+        let inner = frame(canvas, area, "Gone", 44, 1);
+        let word = "It no longer waits for an answer.";
+        canvas.put(inner.x, inner.y, word, inner.width, Role::PopupMuted);
+        return found;
+    };
+    let title = format!(
+        "{} {} {} {} {}",
+        capital(kind(decision)),
+        canvas.glyphs.dot,
+        conversation_name(account, &decision.conversation),
+        canvas.glyphs.dot,
+        account.account.label
+    );
+    let columns = 92.min(area.width.saturating_sub(8)).max(8);
+    let (lead, text) = parts(decision);
+    let lead_lines = wrap(lead, usize::from(columns));
+    let lead_lines = if lead.is_empty() { &[][..] } else { &lead_lines[..lead_lines.len().min(3)] };
+    let text_lines = wrap(text, usize::from(columns.saturating_sub(2)));
+    let text_lines = if text.is_empty() { Vec::new() } else { text_lines };
+    let offers = offers(decision);
+    let footer = footer(decision, popup, state);
+    let footer_lines = wrap(&footer.0, usize::from(columns)).len();
+
+    // What is pinned comes first; the text gets the rest and scrolls.
+    let rows = area.height.saturating_sub(6);
+    let typing = u16::from(popup.typing.is_some()) * 2;
+    let lead_rows = lines(lead_lines.len()) + u16::from(!lead_lines.is_empty());
+    let footer_rows = lines(footer_lines) + 1;
+    let pinned = lead_rows + footer_rows + typing + 1;
+    let left = rows.saturating_sub(pinned);
+    let wanted_text = lines(text_lines.len()) + u16::from(!text_lines.is_empty());
+    let offer_rows = lines(offers.len())
+        .min(left.saturating_sub(wanted_text.min(left / 2)))
+        .max(left.min(1));
+    let text_rows = wanted_text.min(left.saturating_sub(offer_rows));
+    let height = pinned + offer_rows + text_rows;
+    let inner = frame(canvas, area, &title, columns, height);
+    let mut y = inner.y;
+    for line in lead_lines {
+        canvas.put(inner.x, y, line, inner.width, Role::Text);
+        y += 1;
+    }
+    y += u16::from(!lead_lines.is_empty());
+
+    let shown = usize::from(text_rows.saturating_sub(1));
+    let first = usize::from(popup.scroll).min(text_lines.len().saturating_sub(shown));
+    found.decision_end_seen = first + shown >= text_lines.len();
+    if shown > 0 && !text_lines.is_empty() {
+        let block = Rect::new(inner.x, y, inner.width, lines(shown.min(text_lines.len())));
+        canvas.fill(block, Role::Command);
+        for (line, text) in text_lines.iter().skip(first).take(shown).enumerate() {
+            let y = y + lines(line);
+            canvas.put(inner.x + 1, y, text, inner.width.saturating_sub(2), Role::Command);
+        }
+        canvas.scrollbar(inner.right(), block, text_lines.len(), first, Role::PopupBorder);
+        y = block.bottom();
+        let total = text.lines().count();
+        let count = if text_lines.len() > shown {
+            format!(
+                "rows {} to {} of {}, {}",
+                first + 1,
+                (first + shown).min(text_lines.len()),
+                text_lines.len(),
+                words::plural(total, "line")
+            )
+        } else {
+            words::plural(total, "line")
+        };
+        let wide = lines(width(&count)).min(inner.width);
+        canvas.put(inner.right() - wide, y, &count, wide, Role::PopupMuted);
+    }
+    y += u16::from(text_rows > 0);
+
+    let list = Rect {
+        y,
+        height: offer_rows.min(inner.bottom().saturating_sub(y)),
+        ..inner
+    };
+    let is_live = decision.life.is_open()
+        && popup
+            .painted
+            .is_some_and(|painted| state.now.since(painted).as_millis() >= ARMED_AFTER_MS);
+    draw_offers(canvas, &offers, popup, list, is_live);
+    y = list.bottom() + 1;
+    if let Some(line) = &popup.typing {
+        let word = match decision.question {
+            Question::Approval { .. } => "reason, or empty",
+            Question::Clarification { .. } | Question::Picker { .. } => "your answer",
+        };
+        let prompt = canvas.glyphs.prompt;
+        canvas.put(inner.x, y, prompt, 1, Role::Prompt);
+        let value = Rect {
+            x: inner.x + 2,
+            width: inner.width.saturating_sub(2),
+            ..inner
+        };
+        found.cursor = field(canvas, value, y, line, word, false);
+        y += 2;
+    }
+    paragraph(canvas, inner, y.min(inner.bottom().saturating_sub(1)), &footer.0, footer.1);
+    hints(canvas, state, Context::Decision, inner);
+    found
+}
+
+fn draw_offers(
+    canvas: &mut Canvas<'_>,
+    offers: &[Offer<'_>],
+    popup: &DecisionPopup,
+    area: Rect,
+    is_live: bool,
+) {
+    let height = usize::from(area.height);
+    let first = top(popup.selected, 0, offers.len(), height);
+    let name_width = offers.iter().map(|offer| width(name(offer))).max().unwrap_or(0);
+    let name_width = lines(name_width).min(area.width / 2).max(6);
+    for (at, offer) in offers.iter().enumerate().skip(first).take(height) {
+        let y = area.y + lines(at - first);
+        let line = Rect {
+            y,
+            height: 1,
+            ..area
+        };
+        let is_selected = popup.selected == at;
+        if is_selected {
+            canvas.fill(line, Role::Selected);
+            let mark = canvas.glyphs.selection;
+            canvas.put(area.x, y, mark, 1, Role::SelectionMark);
+        }
+        let role = match offer {
+            _ if !is_live => Role::Muted,
+            Offer::Choice(choice) => match choice.grant {
+                Grant::Always => Role::Danger,
+                Grant::Session => Role::Warning,
+                Grant::Answer | Grant::Once | Grant::Deny | Grant::Unknown => Role::Strong,
+            },
+            Offer::FreeText | Offer::Deny => Role::Strong,
+        };
+        let end = area.x + 2 + name_width;
+        canvas.put_cut(area.x + 2, y, name(offer), name_width, role);
+        let (mark, detail) = match offer {
+            Offer::Choice(choice) if choice.is_current => (canvas.glyphs.check, "as it is now"),
+            Offer::Choice(choice) => (" ", grants(choice.grant)),
+            Offer::FreeText => (" ", "in your own words"),
+            Offer::Deny => (" ", grants(Grant::Deny)),
+        };
+        canvas.put(end + 1, y, mark, 1, Role::Good);
+        let room = area.right().saturating_sub(end + 3);
+        canvas.put_cut(end + 3, y, detail, room, Role::PopupMuted);
+        canvas.hits.add(line, Target::OverlayRow(at));
+    }
+    canvas.scrollbar(area.right(), area, offers.len(), first, Role::PopupMuted);
+}
+
+fn name<'a>(offer: &Offer<'a>) -> &'a str {
+    match offer {
+        Offer::Choice(choice) if choice.label.is_empty() => choice.value.as_str(),
+        Offer::Choice(choice) => choice.label.as_str(),
+        Offer::FreeText => "Something else",
+        Offer::Deny => "Deny",
+    }
+}
+
+/// What stands over the text, and the text that scrolls.
+fn parts(decision: &Decision) -> (&str, &str) {
+    match &decision.question {
+        Question::Approval {
+            command,
+            description,
+            ..
+        } if command.is_empty() => ("", description.as_str()),
+        Question::Approval {
+            command,
+            description,
+            ..
+        } => (description.as_str(), command.as_str()),
+        Question::Clarification { question, .. } => ("", question.as_str()),
+        Question::Picker { title } => (title.as_str(), ""),
+    }
+}
+
+/// The word below the choices: what happened, or what has to be known before choosing.
+fn footer(decision: &Decision, popup: &DecisionPopup, state: &State) -> (String, Role) {
+    if let Some(standing) = standing(decision) {
+        return (format!("{}.", capital(&standing)), Role::Warning);
+    }
+    if decision.way == AnswerWay::Composer {
+        return (
+            "This one is answered by writing in the conversation.".to_owned(),
+            Role::Info,
+        );
+    }
+    if popup.always_asked {
+        return (
+            "Choose it once more to be sure: it approves every command of this pattern, everywhere, for good.".to_owned(),
+            Role::Danger,
+        );
+    }
+    if let Question::Approval {
+        may_be_cut: true, ..
+    } = decision.question
+    {
+        return (
+            "The server may have cut this command, so what you approve is not wholly known.".to_owned(),
+            Role::Warning,
+        );
+    }
+    let age = state.now.since(decision.asked_at).as_millis();
+    let age = words::age(u64::try_from(age).unwrap_or(0));
+    let mut text = format!("Asked {age} ago.");
+    if let Some(deadline) = decision.deadline {
+        let left = deadline.mono_ms.saturating_sub(state.now.mono_ms);
+        text = format!("{text} It expires in {}.", words::age(left));
+    }
+    (text, Role::PopupMuted)
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars
+        .next()
+        .map(|first| first.to_uppercase().chain(chars).collect())
+        .unwrap_or_default()
+}
+
+fn lines(n: usize) -> u16 {
+    u16::try_from(n).unwrap_or(u16::MAX)
+}

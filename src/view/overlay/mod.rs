@@ -1,0 +1,200 @@
+//! Popups: one at a time, in the middle, over everything. Lists come as rows from the state; this
+//! room gives them a frame, a filter line, a cursor and a scroll.
+
+mod account;
+mod confirm;
+mod decision;
+mod document;
+mod help;
+mod list;
+mod wizard;
+
+use super::canvas::{Canvas, wrap};
+use super::layout::centered;
+use super::prose::Prose;
+use super::theme::Role;
+use crate::app::keymap::{Context, hinted};
+use crate::app::screen::Target;
+use crate::app::screen::overlay::{Line, Overlay};
+use crate::app::state::State;
+use crate::text::{cut_to_width, width};
+use ratatui::layout::Rect;
+
+/// What drawing a popup found out.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub cursor: Option<(u16, u16)>,
+    /// The end of a decision's text was in sight.
+    pub decision_end_seen: bool,
+}
+
+/// Draws the popup on top.
+pub(crate) fn draw(
+    canvas: &mut Canvas<'_>,
+    state: &State,
+    overlay: &Overlay,
+    text: &mut Prose,
+    area: Rect,
+) -> Found {
+    canvas.hits.add(area, Target::OutsideOverlay);
+    let mut found = Found::default();
+    match overlay {
+        Overlay::Decision(popup) => return decision::draw(canvas, state, popup, area),
+        Overlay::Help { scroll, filter } => {
+            found.cursor = help::draw(canvas, state, *scroll, filter, area);
+        }
+        Overlay::Confirm(confirm) => confirm::draw(canvas, state, confirm, area),
+        Overlay::Prompt(prompt) => found.cursor = confirm::prompt(canvas, state, prompt, area),
+        Overlay::Document {
+            title,
+            body,
+            scroll,
+        } => document::draw(canvas, state, (title, body), *scroll, text, area),
+        Overlay::Account { account, scroll } => {
+            account::draw(canvas, state, account, *scroll, area);
+        }
+        Overlay::Wizard(wizard) if wizard.kind.is_some() => {
+            found.cursor = wizard::draw(canvas, state, wizard, area);
+        }
+        Overlay::Attention { .. }
+        | Overlay::Switcher { .. }
+        | Overlay::Palette { .. }
+        | Overlay::Models { .. }
+        | Overlay::Effort { .. }
+        | Overlay::Search(_)
+        | Overlay::Media { .. }
+        | Overlay::Queue { .. }
+        | Overlay::EntryMenu { .. }
+        | Overlay::Inspector { .. }
+        | Overlay::Theme { .. }
+        | Overlay::Wizard(_)
+        | Overlay::Welcome { .. }
+        | Overlay::Inputs { .. }
+        | Overlay::Functions { .. }
+        | Overlay::CodeBlocks { .. }
+        | Overlay::Profile { .. } => {
+            found.cursor = list::draw(canvas, state, overlay, area);
+        }
+    }
+    found
+}
+
+/// A frame in the middle with a title; gives the area inside, with its padding taken off.
+fn frame(canvas: &mut Canvas<'_>, area: Rect, title: &str, columns: u16, rows: u16) -> Rect {
+    let outer = centered(area, columns.saturating_add(6), rows.saturating_add(4));
+    canvas.frame(outer, Role::Popup, Role::PopupBorder);
+    canvas.hits.add(outer, Target::Nothing);
+    let title = format!(" {title} ");
+    let room = outer.width.saturating_sub(4);
+    canvas.put_cut(outer.x + 2, outer.y, &title, room, Role::PopupTitle);
+    // Small screens keep their rows for what is said.
+    let pad = u16::from(outer.height >= rows.saturating_add(4));
+    Rect {
+        x: outer.x + 3,
+        y: outer.y + 1 + pad,
+        width: outer.width.saturating_sub(6),
+        height: outer.height.saturating_sub(2 + pad * 2),
+    }
+}
+
+/// The keys of a popup at the bottom of its frame.
+fn hints(canvas: &mut Canvas<'_>, state: &State, context: Context, inner: Rect) {
+    let Some(y) = frame_bottom(canvas, inner) else {
+        return;
+    };
+    let room = usize::from(inner.width);
+    let mut parts: Vec<(String, &str)> = Vec::new();
+    let mut used = 0;
+    for (action, word) in hinted(context) {
+        if let Some(keys) = state.keymap.hint(*action, context) {
+            let wide = width(&keys) + width(word) + 4;
+            if used + wide > room {
+                break;
+            }
+            used += wide;
+            parts.push((keys, word));
+        }
+    }
+    let right = inner.right();
+    let mut x = right.saturating_sub(u16::try_from(used).unwrap_or(0));
+    for (keys, word) in parts {
+        x = canvas.put(x, y, " ", 1, Role::PopupMuted);
+        x = canvas.put(x, y, &keys, right.saturating_sub(x), Role::Key);
+        x = canvas.put(x, y, " ", 1, Role::PopupMuted);
+        x = canvas.put(x, y, word, right.saturating_sub(x), Role::PopupMuted);
+        x = canvas.put(x, y, " ", 1, Role::PopupMuted);
+        x += 1;
+    }
+}
+
+/// The row of the frame below an inner area.
+fn frame_bottom(canvas: &Canvas<'_>, inner: Rect) -> Option<u16> {
+    let corner = canvas.glyphs.bottom_left;
+    (inner.bottom()..inner.bottom() + 2).find(|y| {
+        let x = inner.x.checked_sub(3);
+        x.and_then(|x| canvas.buffer.cell((x, *y)))
+            .is_some_and(|cell| cell.symbol() == corner)
+    })
+}
+
+/// A line of input with its prompt; gives the place of the cursor.
+fn input(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    y: u16,
+    line: &Line,
+    placeholder: &str,
+) -> Option<(u16, u16)> {
+    let prompt = canvas.glyphs.prompt;
+    canvas.put(area.x, y, prompt, 1, Role::Prompt);
+    field(canvas, Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..area }, y, line, placeholder, false)
+}
+
+/// A line of input as it is, or as dots; scrolls so that the caret is in sight.
+fn field(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    y: u16,
+    line: &Line,
+    placeholder: &str,
+    is_secret: bool,
+) -> Option<(u16, u16)> {
+    let before = line.text.get(..line.caret).unwrap_or(&line.text);
+    let (text, caret) = if is_secret {
+        let dots = |text: &str| "*".repeat(crate::text::graphemes(text).count());
+        (dots(&line.text), width(&dots(before)))
+    } else {
+        (line.text.clone(), width(before))
+    };
+    let room = usize::from(area.width.saturating_sub(1)).max(1);
+    if text.is_empty() {
+        canvas.put_cut(area.x, y, placeholder, area.width, Role::Placeholder);
+    }
+    let skip = caret.saturating_sub(room);
+    let (hidden, hidden_width) = cut_to_width(&text, skip);
+    let shown = text.get(hidden.len()..).unwrap_or_default();
+    canvas.put(area.x, y, shown, area.width, Role::Input);
+    let column = u16::try_from(caret - hidden_width.min(caret)).unwrap_or(0);
+    Some(((area.x + column).min(area.right().saturating_sub(1)), y))
+}
+
+/// Puts wrapped text and returns the row after it.
+fn paragraph(canvas: &mut Canvas<'_>, area: Rect, y: u16, text: &str, role: Role) -> u16 {
+    let mut y = y;
+    for line in wrap(text, usize::from(area.width)) {
+        if y >= area.bottom() {
+            break;
+        }
+        canvas.put(area.x, y, &line, area.width, role);
+        y += 1;
+    }
+    y
+}
+
+/// The first row of a list in sight, so that the cursor is.
+fn top(selected: usize, scroll: usize, total: usize, height: usize) -> usize {
+    scroll
+        .min(total.saturating_sub(height))
+        .min(selected)
+        .max((selected + 1).saturating_sub(height))
+}
