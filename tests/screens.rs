@@ -10,6 +10,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use scene::*;
 use trialogue::app::State;
+use trialogue::app::screen::Toast;
+use trialogue::app::screen::overlay::{
+    Confirm, Confirmed, DecisionPopup, Line, List, Overlay, Prompt, Prompted,
+};
 use trialogue::domain::*;
 use trialogue::view::{Depth, Drawn, Memo, Theme, draw};
 
@@ -179,4 +183,181 @@ fn no_size_breaks_the_frame() {
     }
     check_at("too_small", &state, 38, 9);
     check_at("least", &state, 40, 10);
+}
+
+fn popup(name: &str, state: &State, overlay: Overlay) {
+    let mut state = state.clone();
+    state.screen.overlays.push(overlay);
+    for (columns, rows) in [(60, 18), (80, 24), (120, 40)] {
+        check_at(name, &state, columns, rows);
+    }
+}
+
+fn decision_popup(id: &str) -> DecisionPopup {
+    DecisionPopup {
+        account: "iris".into(),
+        decision: DecisionId::new(id),
+        painted: Some(before(3)),
+        selected: 3,
+        scroll: 0,
+        end_seen: false,
+        always_asked: false,
+        typing: None,
+    }
+}
+
+#[test]
+fn the_popup_of_an_approval() {
+    let mut state = busy();
+    let decision = approval("d1", "c-research", "rm -rf build\ncargo build --release");
+    state.accounts[0].decisions.push(decision);
+    popup("approval", &state, Overlay::Decision(decision_popup("d1")));
+}
+
+#[test]
+fn a_long_command_scrolls_and_its_choices_stay() {
+    let mut state = busy();
+    let mut command: String = (1..200).map(|n| format!("echo step {n}\n")).collect();
+    command.push_str("rm -rf x");
+    state.accounts[0]
+        .decisions
+        .push(approval("d1", "c-research", &command));
+    let mut shown = decision_popup("d1");
+    popup("approval_long", &state, Overlay::Decision(shown.clone()));
+    shown.scroll = u16::MAX;
+    shown.typing = Some(Line {
+        text: "not now".to_owned(),
+        caret: 7,
+    });
+    state.screen.overlays.push(Overlay::Decision(shown));
+    let theme = Theme::named("dark", Depth::TrueColor).unwrap();
+    let (buffer, drawn) = frame(&state, 72, 12, &theme);
+    assert!(text(&buffer, &drawn).contains("rm -rf x"));
+    assert!(drawn.facts.unwrap().decision_end_seen);
+}
+
+#[test]
+fn a_command_of_one_long_line_leaves_the_choices_on_the_screen() {
+    let mut state = busy();
+    state.accounts[0]
+        .decisions
+        .push(approval("d1", "c-research", &"a".repeat(8000)));
+    state
+        .screen
+        .overlays
+        .push(Overlay::Decision(decision_popup("d1")));
+    let theme = Theme::named("dark", Depth::TrueColor).unwrap();
+    let (buffer, drawn) = frame(&state, 60, 15, &theme);
+    let shown = text(&buffer, &drawn);
+    for choice in ["Once", "This session", "Always", "Deny"] {
+        assert!(shown.contains(choice), "{choice} is missing:\n{shown}");
+    }
+    assert!(!drawn.facts.unwrap().decision_end_seen);
+}
+
+#[test]
+fn popups_that_are_lists() {
+    let state = busy();
+    popup(
+        "palette",
+        &state,
+        Overlay::Palette {
+            filter: Line {
+                text: "mod".to_owned(),
+                caret: 3,
+            },
+            list: List::default(),
+        },
+    );
+    popup(
+        "switcher",
+        &state,
+        Overlay::Switcher {
+            filter: Line::default(),
+            list: List {
+                selected: 1,
+                scroll: 0,
+            },
+        },
+    );
+    popup(
+        "attention",
+        &state,
+        Overlay::Attention {
+            list: List::default(),
+        },
+    );
+    popup(
+        "welcome",
+        &empty(),
+        Overlay::Welcome {
+            list: List::default(),
+        },
+    );
+}
+
+#[test]
+fn popups_to_read_and_to_answer() {
+    let state = busy();
+    popup(
+        "help",
+        &state,
+        Overlay::Help {
+            scroll: 0,
+            filter: Line::default(),
+        },
+    );
+    popup(
+        "account",
+        &state,
+        Overlay::Account {
+            account: "iris".into(),
+            scroll: 0,
+        },
+    );
+    popup(
+        "confirm",
+        &state,
+        Overlay::Confirm(Confirm {
+            title: safe("Delete this conversation?"),
+            text: safe(
+                "#research and its threads go away on the server, for every device. This can't be undone.",
+            ),
+            yes: safe("Delete"),
+            is_yes_selected: false,
+            then: Confirmed::Quit,
+        }),
+    );
+    popup(
+        "prompt",
+        &state,
+        Overlay::Prompt(Prompt {
+            title: safe("New conversation"),
+            line: Line {
+                text: "Release".to_owned(),
+                caret: 7,
+            },
+            hint: safe("Its name; you can change it later."),
+            error: None,
+            is_secret: false,
+            then: Prompted::NewConversation("iris".into()),
+        }),
+    );
+}
+
+#[test]
+fn leader_toasts_and_the_sidebar_over_a_narrow_screen() {
+    let mut state = busy();
+    state.screen.pending = vec![trialogue::input::Chord::ctrl('x')];
+    state.screen.leader = true;
+    state.screen.toasts.push(Toast {
+        text: safe("Copied 312 characters: sent to the terminal, not confirmed."),
+        severity: Severity::Info,
+        until: NOW,
+    });
+    check_at("leader", &state, 120, 40);
+    let mut state = busy();
+    state.screen.sidebar.is_over = true;
+    state.screen.pane = trialogue::app::screen::Pane::Sidebar;
+    check_at("sidebar_over", &state, 60, 18);
 }

@@ -28,6 +28,8 @@ pub(crate) struct Row {
     pub indent: u16,
     /// Pieces that stand at the right edge.
     pub right: Vec<Piece>,
+    /// A row that `render` laid out, after the pieces.
+    pub laid: Option<crate::render::Row>,
 }
 
 impl Row {
@@ -81,11 +83,6 @@ impl Row {
         self.target = Some(target);
         self
     }
-
-    /// Cells of its pieces.
-    pub(crate) fn width(&self) -> usize {
-        self.pieces.iter().map(|piece| width(&piece.text)).sum()
-    }
 }
 
 /// The buffer with all that drawing needs.
@@ -125,17 +122,6 @@ impl Canvas<'_> {
         let style = self.theme.style(role);
         self.buffer
             .set_style(area.intersection(self.buffer.area), style);
-    }
-
-    /// Makes what stands in a row of body text step back.
-    pub(crate) fn tint_text(&mut self, area: Rect, y: u16) {
-        let (from, to) = (self.theme.style(Role::Text), self.theme.style(Role::Muted));
-        for x in area.left()..area.right().min(self.buffer.area.right()) {
-            let cell = &mut self.buffer[(x, y)];
-            if Some(cell.fg) == from.fg {
-                cell.set_style(to);
-            }
-        }
     }
 
     /// Puts text into at most `cells` cells and returns the column after it.
@@ -244,6 +230,14 @@ impl Canvas<'_> {
                     target: Arc::clone(link),
                 });
             }
+        }
+        if let Some(laid) = &row.laid {
+            let rest = Rect {
+                x,
+                width: end.saturating_sub(x),
+                ..area
+            };
+            super::prose::put_row(self, rest, y, laid, false);
         }
     }
 

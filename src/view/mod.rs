@@ -7,8 +7,10 @@ mod color;
 mod composer;
 mod decision_bar;
 pub mod glyphs;
+mod hints;
 mod item;
 pub mod layout;
+mod overlay;
 mod prose;
 mod sidebar;
 mod status;
@@ -23,10 +25,13 @@ pub use layout::HitMap;
 pub use svg::svg;
 pub use theme::{Depth, Role, Theme};
 
+use crate::app::Action;
+use crate::app::screen::Target;
+use crate::app::screen::overlay::Overlay;
 use crate::app::screen::viewport::LayoutFacts;
-use crate::app::screen::{SidebarRow, Target};
 use crate::app::state::State;
-use canvas::{Canvas, Row};
+use crate::render::{Coloured, Colours, Job};
+use canvas::Canvas;
 use glyphs::Glyphs;
 use item::Scene;
 use ratatui::buffer::Buffer;
@@ -36,12 +41,20 @@ use ratatui::layout::Rect;
 #[derive(Debug, Default)]
 pub struct Memo {
     cards: timeline::Cards,
+    document: prose::Prose,
+    colours: Colours,
 }
 
 impl Memo {
     /// Forgets every layout.
     pub fn clear(&mut self) {
         self.cards.clear();
+        self.document = prose::Prose::default();
+    }
+
+    /// Keeps the colours of a block of code that a worker found.
+    pub fn coloured(&mut self, coloured: Coloured) {
+        self.colours.insert(coloured);
     }
 }
 
@@ -55,6 +68,8 @@ pub struct Drawn {
     pub cursor: Option<(u16, u16)>,
     /// Cells that are links.
     pub links: Vec<LinkSpan>,
+    /// Code in sight that could have colours; `Memo::coloured` takes what comes of it.
+    pub wants: Vec<Job>,
 }
 
 /// Draws the whole screen.
@@ -131,11 +146,32 @@ fn whole(canvas: &mut Canvas<'_>, state: &State, memo: &mut Memo, area: Rect, dr
         }
     }
     if let Some(line) = areas.status {
-        status::status(canvas, state, scene.as_ref(), &Row::default(), line);
+        status::status(canvas, state, scene.as_ref(), line);
     }
     if let Some(sidebar) = areas.sidebar {
-        let rows = sidebar_rows(state);
+        let rows = crate::app::screen::sidebar::rows(state);
         sidebar::draw(canvas, state, &rows, sidebar, areas.is_over);
+    }
+    hints::following(canvas, state, areas.main);
+    if let Some(overlay) = state.screen.overlays.last() {
+        popup(canvas, state, memo, overlay, area, drawn);
+    }
+    hints::toasts(canvas, state, areas.main);
+}
+
+/// The popup on top, which takes the cursor.
+fn popup(
+    canvas: &mut Canvas<'_>,
+    state: &State,
+    memo: &mut Memo,
+    overlay: &Overlay,
+    area: Rect,
+    drawn: &mut Drawn,
+) {
+    let found = overlay::draw(canvas, state, overlay, memo, area);
+    drawn.cursor = found.cursor;
+    if let Some(facts) = &mut drawn.facts {
+        facts.decision_end_seen = found.decision_end_seen;
     }
 }
 
@@ -151,10 +187,12 @@ fn conversation(
     let rows = canvas.buffer.area.height;
     let is_roomy = rows >= 30;
     let plan = composer::plan(scene, area.width, rows);
-    let mut strips = decision_bar::rows(scene, "Alt+A");
+    let key = |action: Action| scene.state.keymap.hint_anywhere(action).unwrap_or_default();
+    let mut strips = decision_bar::rows(scene, &key(Action::OpenDecision));
+    strips.extend(hints::link_row(scene));
     strips.extend(todo_strip::run_rows(scene, is_roomy));
     strips.extend(todo_strip::todo_row(scene, area.width));
-    strips.extend(todo_strip::queue_row(scene, ""));
+    strips.extend(todo_strip::queue_row(scene, &key(Action::ShowQueue)));
     let composer_height = plan.height.min(area.height.saturating_sub(3));
     let strip_room = area.height.saturating_sub(composer_height + 2);
     strips.truncate(usize::from(strip_room));
@@ -165,7 +203,15 @@ fn conversation(
         height: area.height - composer_height - strip_height - gap,
         ..area
     };
-    let mut facts = timeline::draw(canvas, scene, &mut memo.cards, timeline, account);
+    let (mut facts, wants) = timeline::draw(
+        canvas,
+        scene,
+        &mut memo.cards,
+        &memo.colours,
+        timeline,
+        account,
+    );
+    drawn.wants = wants;
     facts.composer_columns = composer::text_columns(area.width);
     let mut y = timeline.bottom() + gap;
     for strip in &strips {
@@ -209,27 +255,4 @@ fn pill(canvas: &mut Canvas<'_>, scene: &Scene<'_>, area: Rect, facts: &LayoutFa
     canvas.fill(spot, role);
     canvas.put(spot.x, spot.y, &word, wide, role);
     canvas.hits.add(spot, Target::NewBelow);
-}
-
-/// The rows of the sidebar in their order.
-fn sidebar_rows(state: &State) -> Vec<SidebarRow> {
-    let mut rows = Vec::new();
-    let has_waiting = state
-        .accounts
-        .iter()
-        .flat_map(|account| &account.decisions)
-        .any(|decision| decision.life.is_pending());
-    if has_waiting {
-        rows.push(SidebarRow::Attention);
-    }
-    for account in &state.accounts {
-        rows.push(SidebarRow::Account(account.account.id.clone()));
-        for id in account.conversations.keys() {
-            rows.push(SidebarRow::Conversation(
-                account.account.id.clone(),
-                id.clone(),
-            ));
-        }
-    }
-    rows
 }

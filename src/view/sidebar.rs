@@ -8,7 +8,6 @@ use super::words;
 use crate::app::screen::{Pane, SidebarRow, Target};
 use crate::app::state::{AccountState, Conversation, State};
 use crate::domain::{ConversationId, ConversationKind, LinkState, Unread};
-use crate::text::width;
 use ratatui::layout::Rect;
 use ratatui::style::Color;
 
@@ -321,15 +320,4 @@ fn recolor(canvas: &mut Canvas<'_>, state: &State, row: &SidebarRow, area: Rect,
             canvas.buffer[(x, y)].set_fg(shown);
         }
     }
-}
-
-/// Cells that the longest of some rows takes.
-pub(crate) fn longest(rows: &[Row]) -> usize {
-    rows.iter()
-        .map(|row| {
-            let right: usize = row.right.iter().map(|piece| width(&piece.text)).sum();
-            usize::from(row.indent) + row.width() + right
-        })
-        .max()
-        .unwrap_or(0)
 }

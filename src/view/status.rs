@@ -1,12 +1,14 @@
 //! The header over the timeline and the status line under the composer.
 
 use super::canvas::{Canvas, Row};
+use super::hints;
 use super::item::{Scene, message::footer_parts};
 use super::sidebar::{full_name, link_mark, mark};
 use super::theme::Role;
 use super::words;
 use crate::app::state::State;
 use crate::domain::{Delivery, Entry};
+use crate::text::width;
 use ratatui::layout::Rect;
 
 /// A run from which nothing came for this long is said to be quiet.
@@ -74,7 +76,6 @@ pub(crate) fn status(
     canvas: &mut Canvas<'_>,
     state: &State,
     scene: Option<&Scene<'_>>,
-    hint: &Row,
     area: Rect,
 ) {
     canvas.fill(area, Role::Bar);
@@ -99,7 +100,15 @@ pub(crate) fn status(
     if state.is_loading {
         row = row.right("reading  ", Role::BarMuted);
     }
-    row.right.extend(hint.pieces.iter().cloned());
+    let taken: usize = row
+        .pieces
+        .iter()
+        .chain(&row.right)
+        .map(|piece| width(&piece.text))
+        .sum();
+    let room = usize::from(area.width).saturating_sub(taken + 8);
+    let hint = hints::row(state, u16::try_from(room).unwrap_or(0));
+    row.right.extend(hint.pieces);
     let inner = Rect {
         width: area.width.saturating_sub(2),
         ..area

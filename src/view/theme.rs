@@ -140,6 +140,9 @@ roles! {
     DiffAdded "diff-added" "green";
     DiffRemoved "diff-removed" "red";
     DiffHunk "diff-hunk" "purple";
+    /// What changed within a line that changed.
+    DiffAddedPart "diff-added-part" "background on green";
+    DiffRemovedPart "diff-removed-part" "background on red";
     CodeKeyword "code-keyword" "purple";
     CodeString "code-string" "green";
     CodeNumber "code-number" "orange";

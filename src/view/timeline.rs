@@ -1,15 +1,16 @@
 //! The timeline: cards of the entries in sight, kept in a memo, and their rows in the buffer.
 
-use super::canvas::{Canvas, Row};
+use super::canvas::Canvas;
 use super::item::{Card, Lead, Scene, Segment, message, tool};
 use super::layout::{Rows, Sight, Start, solve, text_columns};
-use super::prose::Prose;
+use super::prose::{Prose, put_row};
 use super::theme::Role;
 use crate::app::screen::Target;
 use crate::app::screen::viewport::{Anchor, LayoutFacts};
 use crate::domain::{
     AccountId, AttachmentState, Delivery, Entry, EntryBody, Message, MessageKey, RunOutcome,
 };
+use crate::render::{Colours, Job};
 use ratatui::layout::Rect;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -24,8 +25,9 @@ pub(crate) struct Cards {
     clock: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Kept {
+    key: MessageKey,
     fingerprint: u64,
     card: Card,
     rows: u32,
@@ -54,6 +56,7 @@ impl Cards {
 struct Entries<'a, 'b> {
     scene: &'a Scene<'b>,
     cards: &'a mut Cards,
+    colours: &'a Colours,
 }
 
 impl Rows for Entries<'_, '_> {
@@ -68,7 +71,11 @@ impl Rows for Entries<'_, '_> {
         };
         let fingerprint = fingerprint(scene, entry, &lead);
         let clock = self.cards.clock;
-        let kept = self.cards.kept.entry(entry.key).or_default();
+        let kept = self
+            .cards
+            .kept
+            .entry(entry.key)
+            .or_insert_with(|| Kept::new(entry.key));
         if kept.used == clock && kept.fingerprint == fingerprint {
             return kept.rows;
         }
@@ -84,9 +91,11 @@ impl Rows for Entries<'_, '_> {
                 Segment::Body { indent, .. } => {
                     if let Some(message) = entry.message() {
                         kept.body.update(
-                            &message.body,
+                            message.body.text().as_str(),
                             scene.columns.saturating_sub(*indent),
                             scene.state.settings.ascii,
+                            self.colours,
+                            message.is_streaming,
                         );
                     }
                     kept.body.len()
@@ -94,9 +103,11 @@ impl Rows for Entries<'_, '_> {
                 Segment::Reasoning { indent } => {
                     if let Some(message) = entry.message() {
                         kept.reasoning.update(
-                            &message.reasoning,
+                            message.reasoning.text().as_str(),
                             scene.columns.saturating_sub(*indent),
                             scene.state.settings.ascii,
+                            self.colours,
+                            message.is_streaming,
                         );
                     }
                     kept.reasoning.len()
@@ -108,14 +119,15 @@ impl Rows for Entries<'_, '_> {
     }
 }
 
-/// Draws the timeline and says what was found.
+/// Draws the timeline and says what was found, and which code in sight could have colours.
 pub(crate) fn draw(
     canvas: &mut Canvas<'_>,
     scene: &Scene<'_>,
     cards: &mut Cards,
+    colours: &Colours,
     area: Rect,
     account: &AccountId,
-) -> LayoutFacts {
+) -> (LayoutFacts, Vec<Job>) {
     cards.begin();
     let viewport = &scene.conversation.viewport;
     let timeline = &scene.conversation.timeline;
@@ -128,9 +140,14 @@ pub(crate) fn draw(
         Anchor::Show { key } => position(key).map_or(Start::Bottom, |index| Start::Show { index }),
     };
     let reveal = viewport.reveal.and_then(position);
-    let mut entries = Entries { scene, cards };
+    let mut entries = Entries {
+        scene,
+        cards,
+        colours,
+    };
     let sight = solve(&mut entries, area.height, start, viewport.delta, reveal);
     paint(canvas, scene, cards, area, &sight);
+    let wants = wants(scene, cards, &sight);
 
     let is_at_newest = sight.is_at_end && !timeline.has_newer;
     let anchor = match scene.entries().get(sight.index) {
@@ -141,7 +158,7 @@ pub(crate) fn draw(
         _ => Anchor::Newest,
     };
     let key_at = |index: usize| scene.entries().get(index).map(|entry| entry.key);
-    LayoutFacts {
+    let facts = LayoutFacts {
         account: account.clone(),
         conversation: scene.id.clone(),
         anchor,
@@ -161,7 +178,28 @@ pub(crate) fn draw(
         decision_end_seen: false,
         composer_columns: 0,
         overlay_scroll_max: None,
-    }
+    };
+    (facts, wants)
+}
+
+/// The code in sight that could have colours.
+fn wants(scene: &Scene<'_>, cards: &Cards, sight: &Sight) -> Vec<Job> {
+    sight
+        .shown
+        .iter()
+        .filter_map(|(index, ..)| cards.kept.get(&scene.entries().get(*index)?.key))
+        .flat_map(|kept| {
+            kept.card
+                .segments
+                .iter()
+                .map(move |segment| (kept, segment))
+        })
+        .flat_map(|(kept, segment)| match segment {
+            Segment::Rows(_) => Vec::new(),
+            Segment::Body { .. } => kept.body.wants(),
+            Segment::Reasoning { .. } => kept.reasoning.wants(),
+        })
+        .collect()
 }
 
 fn paint(canvas: &mut Canvas<'_>, scene: &Scene<'_>, cards: &Cards, area: Rect, sight: &Sight) {
@@ -217,6 +255,18 @@ fn paint(canvas: &mut Canvas<'_>, scene: &Scene<'_>, cards: &Cards, area: Rect, 
 }
 
 impl Kept {
+    fn new(key: MessageKey) -> Self {
+        Self {
+            key,
+            fingerprint: 0,
+            card: Card::default(),
+            rows: 0,
+            body: Prose::default(),
+            reasoning: Prose::default(),
+            used: 0,
+        }
+    }
+
     /// The row after the last one of the body; zero without a body.
     fn body_end(&self) -> u32 {
         let mut at = 0;
@@ -255,14 +305,17 @@ fn paint_row(canvas: &mut Canvas<'_>, kept: &Kept, row: u32, text: Rect, y: u16)
             }
             Segment::Body { indent, is_dim } => {
                 let area = inset(text, *indent);
-                let row = kept.body.row(at)?;
-                Some(prose_row(canvas, area, y, row, *is_dim))
+                let end = put_row(canvas, area, y, kept.body.row(at)?, *is_dim);
+                if let Some(index) = kept.body.code_at(at) {
+                    copy_mark(canvas, area, y, kept.key, index);
+                }
+                Some(end)
             }
             Segment::Reasoning { indent } => {
                 let area = inset(text, *indent);
                 let rail = canvas.glyphs.vertical;
                 canvas.put(text.x, y, rail, 1, Role::QuoteRail);
-                Some(prose_row(canvas, area, y, kept.reasoning.row(at)?, true))
+                Some(put_row(canvas, area, y, kept.reasoning.row(at)?, true))
             }
         };
     }
@@ -277,13 +330,18 @@ fn inset(area: Rect, indent: u16) -> Rect {
     }
 }
 
-fn prose_row(canvas: &mut Canvas<'_>, area: Rect, y: u16, row: &Row, is_dim: bool) -> u16 {
-    canvas.row(area, y, row);
-    if is_dim {
-        canvas.tint_text(area, y);
+/// A word in the frame of a block of code that copies it.
+fn copy_mark(canvas: &mut Canvas<'_>, area: Rect, y: u16, key: MessageKey, index: usize) {
+    let word = " copy ";
+    let wide = 6;
+    if area.width < 30 {
+        return;
     }
-    let width = row.indent + u16::try_from(row.width()).unwrap_or(u16::MAX);
-    area.x.saturating_add(width).min(area.right())
+    let x = area.right() - wide - 2;
+    canvas.put(x, y, word, wide, Role::Muted);
+    canvas
+        .hits
+        .add(Rect::new(x, y, wide, 1), Target::CodeCopy(key, index));
 }
 
 /// A number that changes whenever the card of an entry has to be made again.

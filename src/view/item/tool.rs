@@ -3,6 +3,7 @@
 
 use super::{Card, Lead, Scene, Segment, message::fold_row, notice::agent_header};
 use crate::domain::{Entry, EntryBody, ToolCall, ToolStatus};
+use crate::render::{Options, ansi, diff, looks_like_diff};
 use crate::view::canvas::{Row, wrap};
 use crate::view::theme::Role;
 use crate::view::words;
@@ -163,7 +164,7 @@ fn details(scene: &Scene<'_>, call: &ToolCall, indent: u16) -> Vec<Row> {
     if call.status == ToolStatus::Running {
         block(&mut rows, call.note.as_str(), columns, indent, Role::Info);
     }
-    output(&mut rows, call.output.as_str(), columns, indent);
+    output(&mut rows, scene, call.output.as_str(), columns, indent);
     block(
         &mut rows,
         call.error.as_str(),
@@ -174,63 +175,69 @@ fn details(scene: &Scene<'_>, call: &ToolCall, indent: u16) -> Vec<Row> {
     rows
 }
 
-fn block(rows: &mut Vec<Row>, text: &str, columns: usize, indent: u16, role: Role) {
-    shown(rows, text, columns, |_| role, indent);
-}
-
-fn output(rows: &mut Vec<Row>, text: &str, columns: usize, indent: u16) {
-    let is_diff = text.starts_with("diff --git")
-        || text.starts_with("--- ")
-        || text.contains("\n@@ ")
-        || text.starts_with("@@ ");
-    let role = |line: &str| match line.as_bytes().first() {
-        Some(b'+') if is_diff => Role::DiffAdded,
-        Some(b'-') if is_diff => Role::DiffRemoved,
-        Some(b'@') if is_diff => Role::DiffHunk,
-        _ => Role::CodeBlock,
-    };
-    shown(rows, text, columns, role, indent);
-}
-
-/// The first rows of a text on the ground of code, and how much is left.
-fn shown(
-    rows: &mut Vec<Row>,
-    text: &str,
-    columns: usize,
-    role: impl Fn(&str) -> Role,
-    indent: u16,
-) {
+fn output(rows: &mut Vec<Row>, scene: &Scene<'_>, text: &str, columns: usize, indent: u16) {
     let text = text.trim_end();
     if text.is_empty() {
         return;
     }
     let total = text.lines().count();
-    let mut taken = 0;
-    let before = rows.len();
-    for line in text.lines() {
-        if rows.len() - before >= SHOWN_ROWS {
-            break;
-        }
-        taken += 1;
-        // A line of megabytes needs no more than what can be shown of it.
-        let line = match line.char_indices().nth(columns * SHOWN_ROWS) {
-            Some((at, _)) => &line[..at],
-            None => line,
-        };
-        let role = role(line);
-        for part in wrap(line, columns) {
-            if rows.len() - before >= SHOWN_ROWS {
-                break;
-            }
-            rows.push(code_row(part, role, indent));
-        }
+    let start = beginning(text, columns);
+    let options = Options {
+        ascii: scene.state.settings.ascii,
+        ..Options::new(u16::try_from(columns).unwrap_or(u16::MAX))
+    };
+    let laid = if looks_like_diff(text) {
+        diff(&start, &options)
+    } else {
+        ansi(&start, &options)
+    };
+    let is_cut = laid.len() > SHOWN_ROWS || start.len() < text.len();
+    for row in laid.into_iter().take(SHOWN_ROWS) {
+        rows.push(Row {
+            laid: Some(row),
+            ..code_row(String::new(), Role::CodeBlock, indent)
+        });
     }
-    if taken < total {
-        rows.push(code_row(
-            format!("{} more, o opens all", words::plural(total - taken, "line")),
-            Role::CodeLabel,
-            indent,
-        ));
+    if is_cut {
+        rows.push(more(total, indent));
+    }
+}
+
+/// As much of a text as the first rows can hold; the rest is not even looked at.
+fn beginning(text: &str, columns: usize) -> String {
+    let mut start = String::new();
+    for line in text.lines().take(SHOWN_ROWS + 1) {
+        match line.char_indices().nth(columns * SHOWN_ROWS) {
+            Some((at, _)) => start.push_str(&line[..at]),
+            None => start.push_str(line),
+        }
+        start.push('\n');
+    }
+    start.pop();
+    start
+}
+
+fn more(total: usize, indent: u16) -> Row {
+    let text = format!(
+        "{} in all, Enter opens the menu",
+        words::plural(total, "line")
+    );
+    code_row(text, Role::CodeLabel, indent)
+}
+
+fn block(rows: &mut Vec<Row>, text: &str, columns: usize, indent: u16, role: Role) {
+    let text = text.trim_end();
+    if text.is_empty() {
+        return;
+    }
+    let start = beginning(text, columns);
+    let lines = wrap(&start, columns);
+    let is_cut = lines.len() > SHOWN_ROWS || start.len() < text.len();
+    for line in lines.into_iter().take(SHOWN_ROWS) {
+        rows.push(code_row(line, role, indent));
+    }
+    if is_cut {
+        rows.push(more(text.lines().count(), indent));
     }
 }
 

@@ -1,6 +1,6 @@
 //! An account: how its link is, who it says it is, what it can do, and the way to sign in.
 
-use super::{frame, hints};
+use super::{frame, hints, most_rows};
 use crate::app::keymap::Context;
 use crate::app::state::{AccountState, State};
 use crate::domain::{AccountId, HistoryPaging, LinkState, Support};
@@ -19,14 +19,26 @@ pub(super) fn draw(
 ) {
     let Some(account) = state.account(id) else {
         let inner = frame(canvas, area, "Account", 40, 1);
-        canvas.put(inner.x, inner.y, "It was removed.", inner.width, Role::PopupMuted);
+        canvas.put(
+            inner.x,
+            inner.y,
+            "It was removed.",
+            inner.width,
+            Role::PopupMuted,
+        );
         return;
     };
     let columns = 76.min(area.width.saturating_sub(8));
     let rows = rows(canvas, state, account, usize::from(columns));
     let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
-    let height = height.min(area.height.saturating_sub(6));
-    let inner = frame(canvas, area, account.account.label.as_str(), columns, height);
+    let height = height.min(most_rows(area));
+    let inner = frame(
+        canvas,
+        area,
+        account.account.label.as_str(),
+        columns,
+        height,
+    );
     let height = usize::from(inner.height);
     let top = usize::from(scroll).min(rows.len().saturating_sub(height));
     for (line, row) in rows.iter().skip(top).take(height).enumerate() {
@@ -39,7 +51,11 @@ pub(super) fn draw(
 fn rows(canvas: &Canvas<'_>, state: &State, account: &AccountState, columns: usize) -> Vec<Row> {
     let g = canvas.glyphs;
     let (mark, role, word) = link_mark(account, state, g);
-    let mut rows = vec![fact("link", "").and(format!("{mark} "), role).and(word, Role::Text)];
+    let mut rows = vec![
+        fact("link", "")
+            .and(format!("{mark} "), role)
+            .and(word, Role::Text),
+    ];
     match &account.account.link {
         LinkState::Waiting { reason, .. } | LinkState::Refused { reason } => {
             rows.extend(text_rows(reason.as_str(), columns, Role::Warning));

@@ -55,7 +55,9 @@ pub(super) fn button(
     } else {
         format!("  {label}  ")
     };
-    let wide = u16::try_from(width(&text)).unwrap_or(0).min(right.saturating_sub(x));
+    let wide = u16::try_from(width(&text))
+        .unwrap_or(0)
+        .min(right.saturating_sub(x));
     let end = canvas.put_cut(x, y, &text, wide, role);
     let hit = Rect::new(x, y, wide, 1);
     canvas.hits.add(hit, Target::OverlayButton(index));

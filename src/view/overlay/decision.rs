@@ -1,7 +1,7 @@
 //! The popup of one decision: who asks, the whole text (scrollable, with its line count), and the
 //! choices pinned below it with what each one grants.
 
-use super::{Found, field, frame, hints, paragraph, top};
+use super::{Found, field, frame, hints, most_rows, paragraph, top};
 use crate::app::keymap::Context;
 use crate::app::screen::Target;
 use crate::app::screen::overlay::DecisionPopup;
@@ -76,25 +76,47 @@ pub(super) fn draw(
     let columns = 92.min(area.width.saturating_sub(8)).max(8);
     let (lead, text) = parts(decision);
     let lead_lines = wrap(lead, usize::from(columns));
-    let lead_lines = if lead.is_empty() { &[][..] } else { &lead_lines[..lead_lines.len().min(3)] };
+    let lead_lines = if lead.is_empty() {
+        &[][..]
+    } else {
+        &lead_lines[..lead_lines.len().min(3)]
+    };
     let text_lines = wrap(text, usize::from(columns.saturating_sub(2)));
-    let text_lines = if text.is_empty() { Vec::new() } else { text_lines };
+    let text_lines = if text.is_empty() {
+        Vec::new()
+    } else {
+        text_lines
+    };
     let offers = offers(decision);
     let footer = footer(decision, popup, state);
     let footer_lines = wrap(&footer.0, usize::from(columns)).len();
 
-    // What is pinned comes first; the text gets the rest and scrolls.
-    let rows = area.height.saturating_sub(6);
+    // What is pinned comes first; the text gets the rest and scrolls. On a small screen the words
+    // around the question go before its rows do.
     let typing = u16::from(popup.typing.is_some()) * 2;
-    let lead_rows = lines(lead_lines.len()) + u16::from(!lead_lines.is_empty());
-    let footer_rows = lines(footer_lines) + 1;
-    let pinned = lead_rows + footer_rows + typing + 1;
-    let left = rows.saturating_sub(pinned);
+    let mut footer_rows = lines(footer_lines) + 1;
+    let mut lead_lines = lead_lines;
+    let needed = lines(offers.len().min(4)) + lines(text_lines.len().min(2)) + 1;
+    let pinned = |lead: &[String], footer: u16| {
+        lines(lead.len()) + u16::from(!lead.is_empty()) + typing + footer
+    };
+    let most = most_rows(area);
+    if pinned(lead_lines, footer_rows) + needed > most && popup.typing.is_none() {
+        lead_lines = &lead_lines[..lead_lines.len().min(1)];
+    }
+    if pinned(lead_lines, footer_rows) + needed > most {
+        footer_rows = 0;
+    }
+    if pinned(lead_lines, footer_rows) + needed > most {
+        lead_lines = &[];
+    }
+    let pinned = pinned(lead_lines, footer_rows);
+    let left = most.saturating_sub(pinned);
+    // The text, and under it the row that counts its lines.
     let wanted_text = lines(text_lines.len()) + u16::from(!text_lines.is_empty());
-    let offer_rows = lines(offers.len())
-        .min(left.saturating_sub(wanted_text.min(left / 2)))
-        .max(left.min(1));
-    let text_rows = wanted_text.min(left.saturating_sub(offer_rows));
+    let least_text = wanted_text.min(3).min(left / 2);
+    let offer_rows = lines(offers.len()).min(left - least_text);
+    let text_rows = wanted_text.min(left - offer_rows);
     let height = pinned + offer_rows + text_rows;
     let inner = frame(canvas, area, &title, columns, height);
     let mut y = inner.y;
@@ -112,9 +134,21 @@ pub(super) fn draw(
         canvas.fill(block, Role::Command);
         for (line, text) in text_lines.iter().skip(first).take(shown).enumerate() {
             let y = y + lines(line);
-            canvas.put(inner.x + 1, y, text, inner.width.saturating_sub(2), Role::Command);
+            canvas.put(
+                inner.x + 1,
+                y,
+                text,
+                inner.width.saturating_sub(2),
+                Role::Command,
+            );
         }
-        canvas.scrollbar(inner.right(), block, text_lines.len(), first, Role::PopupBorder);
+        canvas.scrollbar(
+            inner.right(),
+            block,
+            text_lines.len(),
+            first,
+            Role::PopupBorder,
+        );
         y = block.bottom();
         let total = text.lines().count();
         let count = if text_lines.len() > shown {
@@ -131,7 +165,7 @@ pub(super) fn draw(
         let wide = lines(width(&count)).min(inner.width);
         canvas.put(inner.right() - wide, y, &count, wide, Role::PopupMuted);
     }
-    y += u16::from(text_rows > 0);
+    y += u16::from(shown > 0 && !text_lines.is_empty());
 
     let list = Rect {
         y,
@@ -159,7 +193,9 @@ pub(super) fn draw(
         found.cursor = field(canvas, value, y, line, word, false);
         y += 2;
     }
-    paragraph(canvas, inner, y.min(inner.bottom().saturating_sub(1)), &footer.0, footer.1);
+    if footer_rows > 0 {
+        paragraph(canvas, inner, y, &footer.0, footer.1);
+    }
     hints(canvas, state, Context::Decision, inner);
     found
 }
@@ -173,7 +209,11 @@ fn draw_offers(
 ) {
     let height = usize::from(area.height);
     let first = top(popup.selected, 0, offers.len(), height);
-    let name_width = offers.iter().map(|offer| width(name(offer))).max().unwrap_or(0);
+    let name_width = offers
+        .iter()
+        .map(|offer| width(name(offer)))
+        .max()
+        .unwrap_or(0);
     let name_width = lines(name_width).min(area.width / 2).max(6);
     for (at, offer) in offers.iter().enumerate().skip(first).take(height) {
         let y = area.y + lines(at - first);
@@ -262,7 +302,8 @@ fn footer(decision: &Decision, popup: &DecisionPopup, state: &State) -> (String,
     } = decision.question
     {
         return (
-            "The server may have cut this command, so what you approve is not wholly known.".to_owned(),
+            "The server may have cut this command, so what you approve is not wholly known."
+                .to_owned(),
             Role::Warning,
         );
     }

@@ -1,12 +1,12 @@
 //! A text to read.
 
-use super::{frame, hints};
+use super::{frame, hints, most_rows};
 use crate::app::keymap::Context;
 use crate::app::state::State;
-use crate::domain::Body;
 use crate::text::SafeText;
+use crate::view::Memo;
 use crate::view::canvas::Canvas;
-use crate::view::prose::Prose;
+use crate::view::prose::put_row;
 use crate::view::theme::Role;
 use ratatui::layout::Rect;
 
@@ -15,19 +15,22 @@ pub(super) fn draw(
     state: &State,
     (title, body): (&SafeText, &SafeText),
     scroll: u16,
-    text: &mut Prose,
+    memo: &mut Memo,
     area: Rect,
 ) {
-    let rows = area.height.saturating_sub(6);
+    let rows = most_rows(area);
     let inner = frame(canvas, area, title.as_str(), 96, rows);
-    text.update(&Body::new(body.as_str()), inner.width, state.settings.ascii);
+    let text = &mut memo.document;
+    let ascii = state.settings.ascii;
+    text.update(body.as_str(), inner.width, ascii, &memo.colours, false);
     let height = usize::from(inner.height);
     let top = usize::from(scroll).min(text.len().saturating_sub(height));
     for line in 0..height {
         let Some(row) = text.row(top + line) else {
             break;
         };
-        canvas.row(inner, inner.y + u16::try_from(line).unwrap_or(0), row);
+        let y = inner.y + u16::try_from(line).unwrap_or(0);
+        put_row(canvas, inner, y, row, false);
     }
     canvas.scrollbar(inner.right() + 1, inner, text.len(), top, Role::PopupMuted);
     hints(canvas, state, Context::Text, inner);

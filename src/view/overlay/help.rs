@@ -1,6 +1,6 @@
 //! The help page, made from the live keymap.
 
-use super::{frame, hints, input};
+use super::{frame, hints, input, most_rows};
 use crate::app::keymap::Context;
 use crate::app::screen::overlay::Line;
 use crate::app::state::State;
@@ -17,8 +17,14 @@ pub(super) fn draw(
     area: Rect,
 ) -> Option<(u16, u16)> {
     let rows = rows(state, &filter.text);
-    let inner = frame(canvas, area, "Keys", 84, area.height.saturating_sub(6));
-    let cursor = input(canvas, inner, inner.y, filter, "part of a key or of what it does");
+    let inner = frame(canvas, area, "Keys", 84, most_rows(area));
+    let cursor = input(
+        canvas,
+        inner,
+        inner.y,
+        filter,
+        "part of a key or of what it does",
+    );
     let body = Rect {
         y: inner.y + 2,
         height: inner.height.saturating_sub(2),

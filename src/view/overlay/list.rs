@@ -1,6 +1,6 @@
 //! Popups that are lists.
 
-use super::{frame, hints, input, paragraph, top};
+use super::{frame, hints, input, most_rows, paragraph, top};
 use crate::app::keymap::Context;
 use crate::app::screen::Target;
 use crate::app::screen::overlay::{Line, List, Overlay};
@@ -37,7 +37,7 @@ pub(super) fn draw(
     } else {
         u16::try_from(width(&shape.note)).unwrap_or(0) / shape.columns.max(1) + 2
     };
-    let most = area.height.saturating_sub(6).min(24);
+    let most = most_rows(area).min(22);
     let listed = u16::try_from(rows.len()).unwrap_or(u16::MAX);
     // A filtered list keeps its size while one types.
     let wanted = match shape.filter {
@@ -51,7 +51,9 @@ pub(super) fn draw(
         cursor = input(canvas, inner, y, line, placeholder);
         if !rows.is_empty() {
             let count = rows.len().to_string();
-            let x = inner.right().saturating_sub(u16::try_from(count.len()).unwrap_or(0));
+            let x = inner
+                .right()
+                .saturating_sub(u16::try_from(count.len()).unwrap_or(0));
             canvas.put(x, y, &count, 6, Role::PopupMuted);
         }
         y += 2;
@@ -140,7 +142,10 @@ fn draw_row(
         (None, None) => String::new(),
     };
     put_right(canvas, &age, Role::PopupMuted);
-    let detail = canvas.cut(row.detail.as_str(), usize::from(area.width / 2).saturating_sub(2));
+    let detail = canvas.cut(
+        row.detail.as_str(),
+        usize::from(area.width / 2).saturating_sub(2),
+    );
     let label_role = if row.is_refused {
         Role::Muted
     } else {

@@ -9,9 +9,9 @@ mod help;
 mod list;
 mod wizard;
 
+use super::Memo;
 use super::canvas::{Canvas, wrap};
 use super::layout::centered;
-use super::prose::Prose;
 use super::theme::Role;
 use crate::app::keymap::{Context, hinted};
 use crate::app::screen::Target;
@@ -33,7 +33,7 @@ pub(crate) fn draw(
     canvas: &mut Canvas<'_>,
     state: &State,
     overlay: &Overlay,
-    text: &mut Prose,
+    memo: &mut Memo,
     area: Rect,
 ) -> Found {
     canvas.hits.add(area, Target::OutsideOverlay);
@@ -49,7 +49,7 @@ pub(crate) fn draw(
             title,
             body,
             scroll,
-        } => document::draw(canvas, state, (title, body), *scroll, text, area),
+        } => document::draw(canvas, state, (title, body), *scroll, memo, area),
         Overlay::Account { account, scroll } => {
             account::draw(canvas, state, account, *scroll, area);
         }
@@ -79,16 +79,26 @@ pub(crate) fn draw(
     found
 }
 
+/// Blank rows inside a frame, above and below; small screens keep them for what is said.
+fn padding(area: Rect) -> u16 {
+    u16::from(area.height >= 24)
+}
+
+/// The rows that a frame can hold at most.
+fn most_rows(area: Rect) -> u16 {
+    area.height.saturating_sub(4 + padding(area) * 2)
+}
+
 /// A frame in the middle with a title; gives the area inside, with its padding taken off.
 fn frame(canvas: &mut Canvas<'_>, area: Rect, title: &str, columns: u16, rows: u16) -> Rect {
-    let outer = centered(area, columns.saturating_add(6), rows.saturating_add(4));
+    let pad = padding(area);
+    let rows = rows.min(most_rows(area)).max(1);
+    let outer = centered(area, columns.saturating_add(6), rows + 2 + pad * 2);
     canvas.frame(outer, Role::Popup, Role::PopupBorder);
     canvas.hits.add(outer, Target::Nothing);
     let title = format!(" {title} ");
     let room = outer.width.saturating_sub(4);
     canvas.put_cut(outer.x + 2, outer.y, &title, room, Role::PopupTitle);
-    // Small screens keep their rows for what is said.
-    let pad = u16::from(outer.height >= rows.saturating_add(4));
     Rect {
         x: outer.x + 3,
         y: outer.y + 1 + pad,
@@ -147,7 +157,18 @@ fn input(
 ) -> Option<(u16, u16)> {
     let prompt = canvas.glyphs.prompt;
     canvas.put(area.x, y, prompt, 1, Role::Prompt);
-    field(canvas, Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..area }, y, line, placeholder, false)
+    field(
+        canvas,
+        Rect {
+            x: area.x + 2,
+            width: area.width.saturating_sub(2),
+            ..area
+        },
+        y,
+        line,
+        placeholder,
+        false,
+    )
 }
 
 /// A line of input as it is, or as dots; scrolls so that the caret is in sight.

@@ -51,13 +51,23 @@ pub(super) fn draw(
             },
             Target::OverlayRow(at),
         );
-        let placeholder = if of.is_required { "needed" } else { "may stay empty" };
+        let placeholder = if of.is_required {
+            "needed"
+        } else {
+            "may stay empty"
+        };
         let place = field(canvas, value, y, line, placeholder, of.is_secret);
         if is_focused {
             cursor = place;
         }
         if !is_tight {
-            canvas.put_cut(value.x, y + 1, of.hint.as_str(), value.width, Role::PopupMuted);
+            canvas.put_cut(
+                value.x,
+                y + 1,
+                of.hint.as_str(),
+                value.width,
+                Role::PopupMuted,
+            );
         }
         y += step;
     }

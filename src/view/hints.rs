@@ -1,0 +1,190 @@
+//! What helps along: the hints of the status line, what can follow the leader key, toasts, and the
+//! strip that says what is wrong with the link.
+
+use super::canvas::{Canvas, Row, wrap};
+use super::item::Scene;
+use super::sidebar::link_mark;
+use super::theme::Role;
+use super::words;
+use crate::app::Action;
+use crate::app::keymap::{Context, hinted};
+use crate::app::screen::Pane;
+use crate::app::state::State;
+use crate::domain::{LinkState, Severity};
+use crate::text::width;
+use ratatui::layout::Rect;
+
+/// The keys that matter where the person is.
+pub(crate) fn context(state: &State) -> Context {
+    match state.screen.pane {
+        Pane::Composer if state.screen.is_normal => Context::Normal,
+        Pane::Composer => Context::Composer,
+        Pane::Timeline => Context::Timeline,
+        Pane::Sidebar => Context::Sidebar,
+    }
+}
+
+/// The right part of the status line, in so many cells.
+pub(crate) fn row(state: &State, columns: u16) -> Row {
+    let screen = &state.screen;
+    if screen.quit_asked.is_some() {
+        return Row::of("Ctrl+C again quits", Role::Warning);
+    }
+    if screen.stop_asked.is_some() {
+        return Row::of("Esc again stops the run", Role::Warning);
+    }
+    let context = context(state);
+    let mut row = Row::default();
+    let mut used = 0;
+    for (action, word) in hinted(context) {
+        let Some(keys) = state.keymap.hint(*action, context) else {
+            continue;
+        };
+        let wide = width(&keys) + width(word) + 4;
+        if used + wide > usize::from(columns) {
+            break;
+        }
+        used += wide;
+        row = row
+            .and("   ", Role::BarMuted)
+            .and(keys, Role::Key)
+            .and(format!(" {word}"), Role::BarMuted);
+    }
+    row
+}
+
+/// What can follow the chords typed so far, over the lower edge of an area.
+pub(crate) fn following(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
+    if state.screen.pending.is_empty() {
+        return;
+    }
+    let next = state
+        .keymap
+        .following(context(state), &state.screen.pending);
+    if next.is_empty() {
+        return;
+    }
+    let keys_width = next.iter().map(|(keys, _)| width(keys)).max().unwrap_or(1);
+    let title_width = next
+        .iter()
+        .map(|(_, action)| width(action.title()))
+        .max()
+        .unwrap_or(1)
+        .min(30);
+    let cell = keys_width + title_width + 4;
+    let columns = (usize::from(area.width).saturating_sub(4) / cell).clamp(1, 4);
+    let rows = next.len().div_ceil(columns);
+    let height = u16::try_from(rows + 2).unwrap_or(u16::MAX).min(area.height);
+    let outer = Rect {
+        y: area.bottom() - height,
+        height,
+        ..area
+    };
+    canvas.frame(outer, Role::Popup, Role::PopupBorder);
+    canvas.hits.add(outer, crate::app::screen::Target::Nothing);
+    let typed = format!(" {} … ", crate::input::chord::label(&state.screen.pending));
+    canvas.put(
+        outer.x + 2,
+        outer.y,
+        &typed,
+        outer.width.saturating_sub(4),
+        Role::PopupTitle,
+    );
+    for (at, (keys, action)) in next.iter().enumerate() {
+        let (column, line) = (at / rows, at % rows);
+        let y = outer.y + 1 + u16::try_from(line).unwrap_or(0);
+        if y + 1 >= outer.bottom() {
+            continue;
+        }
+        let x = outer.x + 2 + u16::try_from(column * cell).unwrap_or(0);
+        let room = outer.right().saturating_sub(x + 1);
+        let pad = keys_width - width(keys).min(keys_width);
+        let x = x + u16::try_from(pad).unwrap_or(0);
+        let end = canvas.put(x, y, keys, room, Role::Key);
+        let room = outer.right().saturating_sub(end + 2);
+        let room = room.min(u16::try_from(title_width).unwrap_or(30));
+        canvas.put_cut(end + 2, y, action.title(), room, Role::Text);
+    }
+}
+
+/// Words that go by themselves, newest lowest, in the upper right corner of an area.
+pub(crate) fn toasts(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
+    let g = canvas.glyphs;
+    let most = area.width.saturating_sub(8).min(56);
+    let mut y = area.y + 1;
+    for toast in state.screen.toasts.iter().rev().take(4).rev() {
+        let lines = wrap(toast.text.as_str(), usize::from(most.max(8)));
+        let shown = lines.len().min(4);
+        let wide = lines.iter().map(|line| width(line)).max().unwrap_or(0);
+        let wide = u16::try_from(wide).unwrap_or(most).min(most) + 6;
+        let height = u16::try_from(shown).unwrap_or(1);
+        if y + height > area.bottom() || wide > area.width {
+            break;
+        }
+        let spot = Rect::new(area.right() - wide - 1, y, wide, height);
+        canvas.fill(spot, Role::Popup);
+        let (mark, role) = match toast.severity {
+            Severity::Info => (g.check, Role::Good),
+            Severity::Warning => (g.decision, Role::Warning),
+            Severity::Error => (g.cross, Role::Danger),
+        };
+        for (line, text) in lines.iter().take(shown).enumerate() {
+            let y = y + u16::try_from(line).unwrap_or(0);
+            canvas.put(spot.x, y, g.rail, 1, role);
+            canvas.put(
+                spot.x + 4,
+                y,
+                text,
+                spot.width.saturating_sub(5),
+                Role::Text,
+            );
+        }
+        canvas.put(spot.x + 2, y, mark, 1, role);
+        y += height + 1;
+    }
+}
+
+/// What is wrong with the link of the account on screen, and what can be done.
+pub(crate) fn link_row(scene: &Scene<'_>) -> Option<Row> {
+    let account = &scene.account.account;
+    let keymap = &scene.state.keymap;
+    let key = |action: Action| keymap.hint_anywhere(action).unwrap_or_default();
+    let (mark, role, _) = link_mark(scene.account, scene.state, scene.glyphs);
+    let (text, does) = match &account.link {
+        LinkState::Waiting { until, reason } => {
+            let ms = until.mono_ms.saturating_sub(scene.state.now.mono_ms);
+            let text = format!(
+                "offline: {reason}; next attempt in {}",
+                words::age(ms.div_ceil(1000) * 1000)
+            );
+            (text, (Action::RetryNow, "tries now"))
+        }
+        LinkState::Refused { reason } => (
+            format!("refused: {reason}"),
+            (Action::AccountDetails, "details"),
+        ),
+        LinkState::NeedsLogin(need) => {
+            let hint = if need.hint.is_empty() {
+                "this account wants you to sign in"
+            } else {
+                need.hint.as_str()
+            };
+            (hint.to_owned(), (Action::SignIn, "signs in"))
+        }
+        LinkState::Off | LinkState::Connecting | LinkState::Syncing | LinkState::Ready => {
+            return None;
+        }
+    };
+    let mut row = Row::of(format!("{mark} "), role)
+        .and(text.replace('\n', " "), Role::Muted)
+        .indented(2);
+    let keys = key(does.0);
+    if keys.is_empty() {
+        row = row.right(format!("palette: {}", does.0.title()), Role::Muted);
+    } else {
+        row = row
+            .right(keys, Role::Key)
+            .right(format!(" {}", does.1), Role::Muted);
+    }
+    Some(row)
+}
