@@ -308,6 +308,10 @@ fn shape<'a>(state: &State, overlay: &'a Overlay) -> Option<Shape<'a>> {
             )
         },
         Overlay::Functions { list, .. } => plain("What this server offers", *list, "It offers nothing besides."),
+        Overlay::Links { list, .. } => Shape {
+            columns: 84,
+            ..plain("Open a link", *list, "There is no link in it.")
+        },
         Overlay::CodeBlocks { list, .. } => plain("Copy a code block", *list, "There is no code in it."),
         Overlay::Profile { list, .. } => plain("How this conversation is carried out", *list, "It has no profile."),
         Overlay::Decision(_)

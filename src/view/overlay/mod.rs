@@ -71,6 +71,7 @@ pub(crate) fn draw(
         | Overlay::Welcome { .. }
         | Overlay::Inputs { .. }
         | Overlay::Functions { .. }
+        | Overlay::Links { .. }
         | Overlay::CodeBlocks { .. }
         | Overlay::Profile { .. } => {
             found.cursor = list::draw(canvas, state, overlay, area);
