@@ -26,10 +26,10 @@ pub(crate) fn preview(name: &str, arguments: &Map<String, Value>) -> SafeText {
         [
             "command",
             "cmd",
+            "pattern",
+            "query",
             "path",
             "file_path",
-            "query",
-            "pattern",
             "url",
             "code",
             "question",
