@@ -90,6 +90,8 @@ pub enum Beat {
     Later {
         word: String,
         milliseconds: u64,
+        /// Key of the channel; none means the same conversation.
+        channel: Option<String>,
     },
     Failed(String),
     Finished,
@@ -611,9 +613,18 @@ impl Play {
                 self.is_over = true;
                 self.beat(10, Beat::Failed(text));
             }
-            Action::Later { word, seconds } => {
+            Action::Later {
+                word,
+                seconds,
+                channel,
+            } => {
                 let milliseconds = self.milliseconds(seconds);
-                self.beat(0, Beat::Later { word, milliseconds });
+                let later = Beat::Later {
+                    word,
+                    milliseconds,
+                    channel,
+                };
+                self.beat(0, later);
             }
         }
     }

@@ -113,6 +113,14 @@ pub(crate) const SCENARIOS: &[(&str, &str)] = &[
         include_str!("../../assets/scenarios/hostile.toml"),
     ),
     (
+        "cron.toml",
+        include_str!("../../assets/scenarios/cron.toml"),
+    ),
+    (
+        "cron-report.toml",
+        include_str!("../../assets/scenarios/cron-report.toml"),
+    ),
+    (
         "later-result.toml",
         include_str!("../../assets/scenarios/later-result.toml"),
     ),

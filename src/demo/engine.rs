@@ -124,6 +124,9 @@ pub(crate) struct Desk {
     pub(crate) now: u64,
     pub(crate) epoch: u64,
     pub(crate) out: Vec<GatewayOutput>,
+    /// Nothing leaves before this moment.
+    silent_until: u64,
+    held: Vec<GatewayOutput>,
 }
 
 impl Desk {
@@ -134,7 +137,41 @@ impl Desk {
             now: 0,
             epoch: setup.epoch,
             out: Vec::new(),
+            silent_until: 0,
+            held: Vec::new(),
         }
+    }
+
+    /// Nothing leaves for so many milliseconds.
+    pub(crate) fn fall_silent(&mut self, milliseconds: u64) {
+        self.silent_until = self.now + milliseconds;
+    }
+
+    /// What is to leave now; during a silence it is held back.
+    pub(crate) fn release(&mut self) -> Vec<GatewayOutput> {
+        let out = self.take();
+        if self.now < self.silent_until {
+            self.held.extend(out);
+            return Vec::new();
+        }
+        if self.held.is_empty() {
+            return out;
+        }
+        let mut all = std::mem::take(&mut self.held);
+        all.extend(out);
+        all
+    }
+
+    /// When held outputs may leave.
+    pub(crate) fn silence_ends(&self) -> Option<u64> {
+        (!self.held.is_empty()).then_some(self.silent_until)
+    }
+
+    /// Nothing more goes to a connection that is gone.
+    pub(crate) fn forget(&mut self, gone: ConnectionId) {
+        self.held.retain(
+            |output| !matches!(output, GatewayOutput::Send { connection, .. } if *connection == gone),
+        );
     }
 
     pub(crate) fn connection(&mut self) -> ConnectionId {

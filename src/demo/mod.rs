@@ -15,6 +15,7 @@ pub mod agent;
 mod assets;
 pub mod engine;
 pub mod files;
+pub mod iris;
 pub mod pheby;
 pub mod scenario;
 pub mod serve;

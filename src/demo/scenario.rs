@@ -123,8 +123,12 @@ pub enum Action {
     SignIn { url: String, seconds: f64 },
     /// The run ends as failed.
     Fail { text: String },
-    /// Another scenario starts by itself later on.
-    Later { word: String, seconds: f64 },
+    /// Another scenario starts by itself later on, here or in the channel with that key.
+    Later {
+        word: String,
+        seconds: f64,
+        channel: Option<String>,
+    },
 }
 
 /// A tool call as it is played.

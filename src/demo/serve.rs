@@ -6,7 +6,7 @@
 
 use super::engine::{ConnectionId, Gateway, GatewayOutput, HttpAnswer, HttpCall, Setup};
 use super::files::Content;
-use super::pheby;
+use super::{iris, pheby};
 use crate::link::Frame;
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
@@ -52,6 +52,7 @@ pub struct DemoOptions {
     pub setup: Setup,
     pub is_fixed_in_time: bool,
     pub pheby: pheby::Readings,
+    pub iris: iris::Readings,
 }
 
 impl Default for DemoOptions {
@@ -60,6 +61,7 @@ impl Default for DemoOptions {
             setup: Setup::default(),
             is_fixed_in_time: false,
             pheby: pheby::Readings::seen(),
+            iris: iris::Readings::default(),
         }
     }
 }
@@ -119,11 +121,18 @@ pub async fn serve(address: SocketAddr, options: DemoOptions) -> std::io::Result
     let mut keepers = Vec::new();
     let mut tasks = Vec::new();
     let mut gateways = Vec::new();
-    let engines: Vec<(&'static str, &'static str, Box<dyn Gateway>)> = vec![(
-        "pheby",
-        "/ws",
-        Box::new(pheby::Pheby::new(setup.clone(), options.pheby)),
-    )];
+    let engines: Vec<(&'static str, &'static str, Box<dyn Gateway>)> = vec![
+        (
+            "iris",
+            "/iris",
+            Box::new(iris::Iris::new(setup.clone(), options.iris)),
+        ),
+        (
+            "pheby",
+            "/ws",
+            Box::new(pheby::Pheby::new(setup.clone(), options.pheby)),
+        ),
+    ];
     for (protocol, path, engine) in engines {
         let (calls, inbox) = mpsc::channel(ENGINE_QUEUE);
         tasks.push(tokio::spawn(keep(engine, inbox)));

@@ -164,9 +164,6 @@ pub struct Pheby {
     attachments: BTreeMap<String, Attachment>,
     models: Models,
     timers: Vec<(u64, Timer)>,
-    /// Nothing leaves before this moment.
-    silent_until: u64,
-    held: Vec<GatewayOutput>,
     /// Nobody gets in before this moment.
     down_until: u64,
 }
@@ -185,8 +182,6 @@ impl Pheby {
             attachments: BTreeMap::new(),
             models: Models::new(),
             timers: Vec::new(),
-            silent_until: 0,
-            held: Vec::new(),
             down_until: 0,
         };
         server.load_presets();
@@ -402,21 +397,6 @@ impl Pheby {
         }
     }
 
-    /// What is to leave now; during a silence nothing does.
-    fn release(&mut self) -> Vec<GatewayOutput> {
-        let out = self.desk.take();
-        if self.desk.now < self.silent_until {
-            self.held.extend(out);
-            return Vec::new();
-        }
-        if self.held.is_empty() {
-            return out;
-        }
-        let mut all = std::mem::take(&mut self.held);
-        all.extend(out);
-        all
-    }
-
     /// Everything stops; clients are sent away and come back to what the disk remembers.
     fn restart(&mut self, milliseconds: u64, lost: bool) {
         let notice = "⚠️ Gateway restarting. Your current task will be interrupted.";
@@ -541,14 +521,13 @@ impl Gateway for Pheby {
                 Frame::Binary(_) => self.request(connection, ""),
             }
         }
-        self.release()
+        self.desk.release()
     }
 
     fn disconnect(&mut self, connection: ConnectionId) -> Vec<GatewayOutput> {
         self.clients.remove(&connection);
-        let is_gone = |output: &GatewayOutput| matches!(output, GatewayOutput::Send { connection: c, .. } if *c == connection);
-        self.held.retain(|output| !is_gone(output));
-        self.release()
+        self.desk.forget(connection);
+        self.desk.release()
     }
 
     fn http(&mut self, call: &HttpCall) -> HttpAnswer {
@@ -558,10 +537,10 @@ impl Gateway for Pheby {
     fn advance(&mut self, now: u64) -> Vec<GatewayOutput> {
         let mut out = Vec::new();
         while self.step(now) {
-            out.extend(self.release());
+            out.extend(self.desk.release());
         }
         self.desk.now = self.desk.now.max(now);
-        out.extend(self.release());
+        out.extend(self.desk.release());
         out
     }
 
@@ -571,12 +550,11 @@ impl Gateway for Pheby {
             .values()
             .filter(|client| !client.is_ready)
             .map(|client| client.deadline);
-        let silence = (!self.held.is_empty()).then_some(self.silent_until);
         self.timers
             .iter()
             .map(|(at, _)| *at)
             .chain(hello)
-            .chain(silence)
+            .chain(self.desk.silence_ends())
             .chain(self.next_play().map(|(at, _)| at))
             .min()
     }

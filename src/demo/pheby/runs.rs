@@ -540,7 +540,7 @@ impl Pheby {
             }
             Beat::Notice(text) => self.notice(index, &text),
             Beat::Rename(name) => self.retitle(index, &name),
-            Beat::Silence(length) => self.silent_until = self.desk.now + length,
+            Beat::Silence(length) => self.desk.fall_silent(length),
             Beat::Cut => {
                 for connection in std::mem::take(&mut self.clients).into_keys() {
                     self.desk.out.push(GatewayOutput::Cut { connection });
@@ -568,7 +568,9 @@ impl Pheby {
                 });
                 self.broadcast(&frame);
             }
-            Beat::Later { word, milliseconds } => {
+            Beat::Later {
+                word, milliseconds, ..
+            } => {
                 let conversation = self.conversations[index].id.clone();
                 let at = self.desk.now + milliseconds;
                 self.timers
