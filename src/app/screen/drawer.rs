@@ -1,9 +1,20 @@
 //! The drawer over the composer: slash commands, paths to attach, and the offer to attach a file
-//! whose path was pasted.
+//! whose path was pasted. It opens and follows by itself; Tab takes a row, Enter only one that the
+//! person moved to, and Esc closes it without a trace.
 
+use super::composer::DraftFile;
 use super::overlay::List;
-use crate::app::event::ListedFile;
-use std::path::PathBuf;
+use super::rows::size_words;
+use crate::app::Effect;
+use crate::app::event::{FileFacts, ListedFile};
+use crate::app::slash;
+use crate::app::state::{Redraw, State};
+use crate::domain::{AccountId, AttachmentKind, ConversationId, Severity};
+use crate::text::SafeText;
+use std::path::{Path, PathBuf};
+
+/// Rows that are offered at most.
+const ROWS: usize = 200;
 
 /// What is open over the composer.
 #[derive(Clone, PartialEq, Debug)]
@@ -34,4 +45,615 @@ pub enum DrawerKind {
         end: usize,
         path: PathBuf,
     },
+}
+
+/// One row of the drawer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DrawerRow {
+    pub label: SafeText,
+    /// Byte offsets in the label that the filter matched.
+    pub matched: Vec<usize>,
+    /// Right after the label, dim: what may follow.
+    pub hint: SafeText,
+    pub detail: SafeText,
+    /// Whose it is: the server's category, or none for our own.
+    pub origin: Option<SafeText>,
+}
+
+/// What the draft in the conversation on screen calls for.
+enum Wanted {
+    Commands,
+    Paths { start: usize, directory: String },
+}
+
+impl Drawer {
+    fn new(kind: DrawerKind) -> Self {
+        Self {
+            kind,
+            list: List::default(),
+            is_chosen: false,
+            is_dismissed: false,
+        }
+    }
+}
+
+/// The rows of the open drawer; none when it is closed.
+pub fn rows(state: &State) -> Vec<DrawerRow> {
+    let Some((account, _, conversation)) = state.focused() else {
+        return Vec::new();
+    };
+    let composer = &conversation.composer;
+    let Some(drawer) = composer.drawer.as_ref().filter(|d| !d.is_dismissed) else {
+        return Vec::new();
+    };
+    match &drawer.kind {
+        DrawerKind::Commands => {
+            let Some(word) = command_being_typed(composer.text(), composer.caret()) else {
+                return Vec::new();
+            };
+            slash::rows(account, word)
+                .into_iter()
+                .take(ROWS)
+                .map(|row| DrawerRow {
+                    label: row.name,
+                    matched: row.matched,
+                    hint: row.hint,
+                    detail: row.description,
+                    origin: row.category,
+                })
+                .collect()
+        }
+        DrawerKind::Paths { start, entries, .. } => {
+            let typed = composer.text().get(start + 1..composer.caret()).unwrap_or("");
+            let (_, name) = split_path(typed);
+            fitting(entries, name)
+                .into_iter()
+                .map(|(entry, matched)| DrawerRow {
+                    label: SafeText::label(&shown_name(entry)),
+                    matched,
+                    hint: SafeText::default(),
+                    detail: if entry.is_directory {
+                        SafeText::default()
+                    } else {
+                        SafeText::label(&size_words(entry.size))
+                    },
+                    origin: None,
+                })
+                .collect()
+        }
+        DrawerKind::Offer { path, .. } => vec![DrawerRow {
+            label: SafeText::label(&format!(
+                "Attach {}",
+                path.file_name()
+                    .map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy())
+            )),
+            matched: Vec::new(),
+            hint: SafeText::default(),
+            detail: "instead of its path".into(),
+            origin: None,
+        }],
+    }
+}
+
+/// What may follow the command whose arguments are being typed.
+pub fn arguments_hint(state: &State) -> Option<SafeText> {
+    let (account, _, conversation) = state.focused()?;
+    let text = conversation.composer.text();
+    let word = slash::command_word(text)?;
+    let rest = &text[word.len()..];
+    (rest.starts_with(' ') && rest.trim().is_empty())
+        .then(|| slash::hint(account, word))
+        .flatten()
+}
+
+fn shown_name(entry: &ListedFile) -> String {
+    if entry.is_directory {
+        format!("{}/", entry.name)
+    } else {
+        entry.name.clone()
+    }
+}
+
+/// Entries that fit what is typed of a name: best first, hidden ones only when asked for.
+fn fitting<'a>(entries: &'a [ListedFile], name: &str) -> Vec<(&'a ListedFile, Vec<usize>)> {
+    let shown: Vec<&ListedFile> = entries
+        .iter()
+        .filter(|entry| name.starts_with('.') || !entry.name.starts_with('.'))
+        .collect();
+    super::fuzzy::rank(name, shown.iter().map(|entry| entry.name.as_str()))
+        .into_iter()
+        .take(ROWS)
+        .map(|fit| (shown[fit.index], fit.matched))
+        .collect()
+}
+
+/// The directory part of a typed path, with its slash, and the name after it.
+fn split_path(typed: &str) -> (&str, &str) {
+    typed
+        .rfind('/')
+        .map_or(("", typed), |at| typed.split_at(at + 1))
+}
+
+/// The word of a command while the caret stands in it.
+fn command_being_typed(text: &str, caret: usize) -> Option<&str> {
+    let word = if text == "/" {
+        text
+    } else {
+        slash::command_word(text)?
+    };
+    (caret <= word.len() && caret > 0).then_some(word)
+}
+
+fn wanted(text: &str, caret: usize) -> Option<Wanted> {
+    if command_being_typed(text, caret).is_some() {
+        return Some(Wanted::Commands);
+    }
+    let start = text[..caret].rfind('@')?;
+    let before = text[..start].chars().next_back();
+    if before.is_some_and(|c| !c.is_whitespace() && !matches!(c, '(' | '"' | '\'')) {
+        return None;
+    }
+    let typed = &text[start + 1..caret];
+    // A path ends at a line break; a blank in it is written with a backslash.
+    let ends = typed.contains('\n')
+        || typed
+            .char_indices()
+            .any(|(at, c)| c == ' ' && !typed[..at].ends_with('\\'));
+    if ends {
+        return None;
+    }
+    Some(Wanted::Paths {
+        start,
+        directory: unescaped(split_path(typed).0),
+    })
+}
+
+fn unescaped(path: &str) -> String {
+    path.replace("\\ ", " ")
+}
+
+/// Opens, moves on or closes the drawer after the draft or the caret changed.
+pub fn refresh(state: &mut State) -> Vec<Effect> {
+    let Some((account, id)) = state.focus.clone() else {
+        return Vec::new();
+    };
+    let Some(of) = state.conversation_mut(&account, &id) else {
+        return Vec::new();
+    };
+    let composer = &mut of.composer;
+    let mut effects = Vec::new();
+    let wanted = wanted(composer.text(), composer.caret());
+    composer.drawer = match (wanted, composer.drawer.take()) {
+        (None, Some(old)) => match &old.kind {
+            // The offer stands as long as the path does.
+            DrawerKind::Offer { start, end, path }
+                if composer.caret() == *end
+                    && composer
+                        .text()
+                        .get(*start..*end)
+                        .is_some_and(|text| pasted_path(text).as_ref() == Some(path)) =>
+            {
+                Some(old)
+            }
+            _ => None,
+        },
+        (None, None) => None,
+        (Some(Wanted::Commands), Some(old)) if old.kind == DrawerKind::Commands => Some(Drawer {
+            list: List::default(),
+            is_chosen: false,
+            ..old
+        }),
+        (Some(Wanted::Commands), _) => Some(Drawer::new(DrawerKind::Commands)),
+        (Some(Wanted::Paths { start, directory }), old) => match old {
+            Some(Drawer {
+                kind:
+                    DrawerKind::Paths {
+                        start: old_start,
+                        directory: old_directory,
+                        entries,
+                        is_loading,
+                    },
+                is_dismissed,
+                ..
+            }) if old_start == start && (old_directory == directory || is_dismissed) => {
+                let mut drawer = Drawer::new(DrawerKind::Paths {
+                    start,
+                    directory: old_directory,
+                    entries,
+                    is_loading,
+                });
+                drawer.is_dismissed = is_dismissed;
+                Some(drawer)
+            }
+            _ => {
+                effects.push(Effect::ListDirectory {
+                    directory: directory.clone(),
+                });
+                Some(Drawer::new(DrawerKind::Paths {
+                    start,
+                    directory,
+                    entries: Vec::new(),
+                    is_loading: true,
+                }))
+            }
+        },
+    };
+    effects
+}
+
+/// Takes what lies in a directory.
+pub fn on_listing(state: &mut State, directory: &str, found: Vec<ListedFile>) {
+    let Some((account, id)) = state.focus.clone() else {
+        return;
+    };
+    let Some(of) = state.conversation_mut(&account, &id) else {
+        return;
+    };
+    if let Some(Drawer {
+        kind:
+            DrawerKind::Paths {
+                directory: wanted,
+                entries,
+                is_loading,
+                ..
+            },
+        ..
+    }) = &mut of.composer.drawer
+        && wanted == directory
+    {
+        *entries = found;
+        *is_loading = false;
+        state.redraw(Redraw::Now);
+    }
+}
+
+/// Whether there is something to take.
+pub fn is_open(state: &State) -> bool {
+    !rows(state).is_empty()
+}
+
+/// Whether the person moved to a row, so that Enter takes it.
+pub fn is_chosen(state: &State) -> bool {
+    state.focused().is_some_and(|(_, _, of)| {
+        of.composer
+            .drawer
+            .as_ref()
+            .is_some_and(|drawer| drawer.is_chosen && !drawer.is_dismissed)
+    }) && is_open(state)
+}
+
+/// Moves the cursor in the drawer; false when it is closed.
+pub fn step(state: &mut State, is_next: bool) -> bool {
+    let count = rows(state).len();
+    if count == 0 {
+        return false;
+    }
+    let Some((account, id)) = state.focus.clone() else {
+        return false;
+    };
+    let Some(drawer) = state
+        .conversation_mut(&account, &id)
+        .and_then(|of| of.composer.drawer.as_mut())
+    else {
+        return false;
+    };
+    let at = drawer.list.selected.min(count - 1);
+    drawer.list.selected = if is_next {
+        (at + 1) % count
+    } else {
+        (at + count - 1) % count
+    };
+    drawer.is_chosen = true;
+    true
+}
+
+/// Puts the cursor on a row, for the mouse.
+pub fn select(state: &mut State, row: usize) {
+    if let Some((account, id)) = state.focus.clone()
+        && let Some(drawer) = state
+            .conversation_mut(&account, &id)
+            .and_then(|of| of.composer.drawer.as_mut())
+    {
+        drawer.list.selected = row;
+        drawer.is_chosen = true;
+    }
+}
+
+/// Closes the drawer; false when it is closed.
+pub fn dismiss(state: &mut State) -> bool {
+    if !is_open(state) {
+        return false;
+    }
+    if let Some((account, id)) = state.focus.clone()
+        && let Some(drawer) = state
+            .conversation_mut(&account, &id)
+            .and_then(|of| of.composer.drawer.as_mut())
+    {
+        drawer.is_dismissed = true;
+    }
+    true
+}
+
+/// Takes the row under the cursor.
+pub fn accept(state: &mut State) -> Vec<Effect> {
+    let rows = rows(state);
+    let Some((account, id)) = state.focus.clone() else {
+        return Vec::new();
+    };
+    let Some(of) = state.conversation_mut(&account, &id) else {
+        return Vec::new();
+    };
+    let Some(drawer) = of.composer.drawer.take() else {
+        return Vec::new();
+    };
+    let Some(row) = rows.get(drawer.list.selected.min(rows.len().saturating_sub(1))) else {
+        return Vec::new();
+    };
+    let text = of.composer.text().to_owned();
+    match drawer.kind {
+        DrawerKind::Commands => {
+            let end = slash::command_word(&text).map_or(1, str::len);
+            let rest = text[end..].trim_start();
+            let start = format!("{} ", row.label);
+            of.composer.put(&format!("{start}{rest}"), start.len());
+            refresh(state)
+        }
+        DrawerKind::Paths { start, entries, .. } => {
+            let caret = of.composer.caret();
+            let typed = text.get(start + 1..caret).unwrap_or("");
+            let (directory, name) = split_path(typed);
+            let Some((entry, _)) = fitting(&entries, name)
+                .into_iter()
+                .nth(drawer.list.selected)
+                .or_else(|| fitting(&entries, name).into_iter().next_back())
+            else {
+                return Vec::new();
+            };
+            if entry.is_directory {
+                let path = format!("@{directory}{}/", entry.name.replace(' ', "\\ "));
+                let caret_then = start + path.len();
+                of.composer
+                    .put(&format!("{}{path}{}", &text[..start], &text[caret..]), caret_then);
+                return refresh(state);
+            }
+            let path = PathBuf::from(format!("{}{}", unescaped(directory), entry.name));
+            of.composer
+                .put(&format!("{}{}", &text[..start], &text[caret..]), start);
+            attach(state, &account, &id, path)
+        }
+        DrawerKind::Offer { start, end, path } => {
+            of.composer
+                .put(&format!("{}{}", &text[..start], &text[end..]), start);
+            attach(state, &account, &id, path)
+        }
+    }
+}
+
+/// Offers to attach the file whose path was just pasted before the caret.
+pub fn offer(state: &mut State, pasted: &str) {
+    let Some(path) = pasted_path(pasted) else {
+        return;
+    };
+    let Some((account, id)) = state.focus.clone() else {
+        return;
+    };
+    let may_upload = state
+        .account(&account)
+        .is_some_and(|of| of.account.capabilities.upload.is_yes());
+    if !may_upload {
+        return;
+    }
+    if let Some(of) = state.conversation_mut(&account, &id) {
+        let end = of.composer.caret();
+        let Some(start) = end.checked_sub(pasted.len()) else {
+            return;
+        };
+        of.composer.drawer = Some(Drawer::new(DrawerKind::Offer { start, end, path }));
+    }
+}
+
+/// The path in a pasted text that is nothing but one: absolute, perhaps quoted, escaped as a shell
+/// wants it, or as a `file://` link. Terminals paste a dropped file in one of these forms.
+pub fn pasted_path(pasted: &str) -> Option<PathBuf> {
+    let text = pasted.trim();
+    if text.is_empty() || text.len() > 4096 || text.contains('\n') {
+        return None;
+    }
+    let unquoted = [('\'', '\''), ('"', '"')]
+        .into_iter()
+        .find_map(|(open, close)| text.strip_prefix(open)?.strip_suffix(close));
+    let path = if let Some(rest) = text.strip_prefix("file://") {
+        percent_decoded(rest.strip_prefix("localhost").unwrap_or(rest))?
+    } else if let Some(inner) = unquoted {
+        inner.to_owned()
+    } else {
+        let mut plain = String::with_capacity(text.len());
+        let mut chars = text.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                '\\' => plain.push(chars.next()?),
+                // A blank that is not escaped: this is prose.
+                c if c.is_whitespace() => return None,
+                c => plain.push(c),
+            }
+        }
+        plain
+    };
+    let is_absolute = (path.starts_with('/') && path.len() > 1) || path.starts_with("~/");
+    (is_absolute && !path.ends_with('/') && !path.contains('\0')).then(|| PathBuf::from(path))
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(b) = rest.next() {
+        if b == b'%' {
+            let digit = |b: Option<u8>| b.and_then(|b| char::from(b).to_digit(16));
+            let value = digit(rest.next())? * 16 + digit(rest.next())?;
+            bytes.push(u8::try_from(value).ok()?);
+        } else {
+            bytes.push(b);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Hangs a file on a draft and has it looked at.
+pub fn attach(
+    state: &mut State,
+    account: &AccountId,
+    conversation: &ConversationId,
+    path: PathBuf,
+) -> Vec<Effect> {
+    let Some(of) = state.account(account) else {
+        return Vec::new();
+    };
+    let can = &of.account.capabilities;
+    if let Some(reason) = can.upload.refusal() {
+        let words = format!("Files cannot be attached here: {reason}.");
+        state.say(Severity::Warning, words);
+        return Vec::new();
+    }
+    let most = can.attachment_limits.count;
+    let Some(of) = state.conversation_mut(account, conversation) else {
+        return Vec::new();
+    };
+    if of.composer.files.iter().any(|file| file.path == path) {
+        return Vec::new();
+    }
+    if most > 0 && of.composer.files.len() >= most {
+        state.say(
+            Severity::Warning,
+            format!("At most {most} files fit on one message here."),
+        );
+        return Vec::new();
+    }
+    of.composer.files.push(DraftFile {
+        path: path.clone(),
+        facts: None,
+    });
+    state.redraw(Redraw::Now);
+    vec![Effect::InspectFile { path }]
+}
+
+/// Takes what is known of a file; one that cannot be sent is taken off the draft, with the reason.
+pub fn on_inspected(state: &mut State, path: &Path, facts: Result<FileFacts, SafeText>) {
+    let waiting: Vec<(AccountId, ConversationId)> = state
+        .accounts
+        .iter()
+        .flat_map(|of| {
+            of.conversations
+                .iter()
+                .filter(|(_, c)| {
+                    c.composer
+                        .files
+                        .iter()
+                        .any(|file| file.path == path && file.facts.is_none())
+                })
+                .map(|(id, _)| (of.account.id.clone(), id.clone()))
+        })
+        .collect();
+    for (account, id) in waiting {
+        let refusal = match &facts {
+            Err(reason) => Some(reason.to_string()),
+            Ok(facts) => too_much(state, &account, &id, path, facts),
+        };
+        let Some(of) = state.conversation_mut(&account, &id) else {
+            continue;
+        };
+        let files = &mut of.composer.files;
+        match (&facts, refusal) {
+            (Ok(facts), None) => {
+                for file in files.iter_mut().filter(|file| file.path == path) {
+                    file.facts = Some(facts.clone());
+                }
+            }
+            (_, refusal) => {
+                files.retain(|file| file.path != path);
+                let words = format!(
+                    "{} is not attached: {}",
+                    path.display(),
+                    refusal.unwrap_or_default()
+                );
+                state.say(Severity::Warning, words);
+            }
+        }
+        state.redraw(Redraw::Now);
+    }
+}
+
+/// Why a file does not fit on the message.
+fn too_much(
+    state: &State,
+    account: &AccountId,
+    conversation: &ConversationId,
+    path: &Path,
+    facts: &FileFacts,
+) -> Option<String> {
+    let limits = &state.account(account)?.account.capabilities.attachment_limits;
+    if let Some(most) = limits.bytes
+        && facts.size > most
+    {
+        return Some(format!(
+            "it has {}, at most {} are taken.",
+            size_words(facts.size),
+            size_words(most)
+        ));
+    }
+    if facts.kind == AttachmentKind::Image
+        && let Some(most) = limits.pictures
+    {
+        let pictures = state
+            .conversation(account, conversation)?
+            .composer
+            .files
+            .iter()
+            .filter(|file| {
+                file.path != path
+                    && file
+                        .facts
+                        .as_ref()
+                        .is_some_and(|facts| facts.kind == AttachmentKind::Image)
+            })
+            .count();
+        if pictures >= most {
+            return Some(format!("at most {most} pictures fit on one message here."));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_files_come_in_many_forms() {
+        for (pasted, path) in [
+            ("/tmp/a.png", Some("/tmp/a.png")),
+            ("'/tmp/my file.png' ", Some("/tmp/my file.png")),
+            ("/tmp/my\\ file.png\n", Some("/tmp/my file.png")),
+            ("file:///tmp/my%20file.png", Some("/tmp/my file.png")),
+            ("~/notes.md", Some("~/notes.md")),
+            ("/usr/bin is full", None),
+            ("/", None),
+            ("/tmp/", None),
+            ("text", None),
+            ("/a\n/b", None),
+        ] {
+            assert_eq!(pasted_path(pasted), path.map(PathBuf::from), "{pasted:?}");
+        }
+    }
+
+    #[test]
+    fn an_at_sign_inside_a_word_opens_nothing() {
+        assert!(wanted("me@example.org", 8).is_none());
+        assert!(matches!(
+            wanted("see @src/ma", 11),
+            Some(Wanted::Paths { start: 4, directory }) if directory == "src/"
+        ));
+        assert!(wanted("see @src and", 12).is_none());
+        assert!(wanted("a /mo", 5).is_none());
+        assert!(matches!(wanted("/mo", 3), Some(Wanted::Commands)));
+    }
 }

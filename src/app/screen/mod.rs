@@ -1,17 +1,25 @@
 //! What the screen shows besides the conversations' own content: focus, viewports, composers,
 //! overlays, toasts. Each file holds a part's state, its keys and its reducer.
 
+pub mod choose;
 pub mod composer;
+pub mod date;
+pub mod decision;
 pub mod drawer;
 pub mod fuzzy;
+pub mod help;
 pub mod line;
 pub mod overlay;
 pub mod palette;
+pub mod popups;
+pub mod prompt;
 pub mod rows;
+pub mod search;
 pub mod shown;
 pub mod sidebar;
 pub mod switcher;
 pub mod viewport;
+pub mod wizard;
 
 use crate::domain::{AccountId, AttachmentId, ConversationId, DecisionId, MessageKey, Moment};
 use crate::text::SafeText;
@@ -67,6 +75,8 @@ pub struct Screen {
     pub kills: Vec<String>,
     /// The text that is looked for in the timeline; its matches are marked.
     pub marked: Option<SafeText>,
+    /// What the last search found in one conversation; n and N walk over it.
+    pub found: Vec<crate::domain::SearchHit>,
     /// Text selected with the mouse inside the timeline.
     pub selection: Option<Selection>,
     /// Plain text without frames and mouse, for copying with the terminal's own means.
@@ -165,4 +175,30 @@ pub enum Target {
     /// A button of the open overlay.
     OverlayButton(usize),
     OutsideOverlay,
+}
+
+/// A colour as people write it: "#88c0d0", "88c0d0", or a name.
+pub fn color(text: &str) -> Option<(u8, u8, u8)> {
+    let text = text.trim().to_lowercase();
+    let named = match text.as_str() {
+        "red" => Some((0xbf, 0x61, 0x6a)),
+        "orange" => Some((0xd0, 0x87, 0x70)),
+        "yellow" => Some((0xeb, 0xcb, 0x8b)),
+        "green" => Some((0xa3, 0xbe, 0x8c)),
+        "cyan" => Some((0x88, 0xc0, 0xd0)),
+        "blue" => Some((0x81, 0xa1, 0xc1)),
+        "purple" => Some((0xb4, 0x8e, 0xad)),
+        "pink" => Some((0xe5, 0x9a, 0xb8)),
+        "grey" | "gray" => Some((0x8f, 0x96, 0xa3)),
+        _ => None,
+    };
+    if named.is_some() {
+        return named;
+    }
+    let digits = text.strip_prefix('#').unwrap_or(&text);
+    if digits.len() != 6 || !digits.is_ascii() {
+        return None;
+    }
+    let part = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).ok();
+    Some((part(0)?, part(2)?, part(4)?))
 }

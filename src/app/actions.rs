@@ -1,0 +1,100 @@
+//! Carrying out actions. `perform` only routes: to the popup on top, else to the part an action
+//! belongs to.
+
+mod compose;
+mod entries;
+mod moving;
+mod opening;
+mod places;
+
+use super::screen::{Pane, overlay::Overlay, palette, popups};
+use super::state::{Redraw, State};
+use super::{Action, Effect, drafts};
+use crate::domain::{Moment, Severity};
+
+pub use compose::{limit, paste};
+pub use moving::sidebar_is_beside;
+pub use places::{go_to, on_account};
+
+/// Carries out one action.
+pub fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
+    if let Some(effects) = popups::perform(state, now, action) {
+        return effects;
+    }
+    state.redraw(Redraw::Now);
+    if let Some(reason) = palette::refusal(state, action) {
+        state.say(
+            Severity::Warning,
+            format!("{}: {reason}.", action.title()),
+        );
+        return Vec::new();
+    }
+    use Action::*;
+    match action {
+        Send | NewLine | HoldSend | SendNow | ClearOrStopOrQuit | QuitIfEmpty | MoveLeft
+        | MoveRight | MoveWordLeft | MoveWordRight | MoveLineStart | MoveLineEnd | MoveUp
+        | MoveDown | MoveTextStart | MoveTextEnd | ExtendLeft | ExtendRight | ExtendWordLeft
+        | ExtendWordRight | SelectDraft | DeleteBackward | DeleteForward | DeleteWordBackward
+        | DeleteWordForward | KillToLineStart | KillToLineEnd | KillLine | Yank | YankPrevious
+        | Undo | Redo | HistoryPrevious | HistoryNext | HistorySearch | EditExternally
+        | Complete | AttachFile | RemoveAttachment | CancelReply | OpenPaste | NormalMode
+        | InsertMode | InsertAfter | InsertLineStart | InsertLineEnd | OpenBelow | OpenAbove
+        | ChangeWord | ChangeLineEnd | ChangeLine | CopyLine => {
+            compose::perform(state, now, action)
+        }
+        Escape | FocusNext | FocusPrevious | ScrollUp | ScrollDown | PageUp | PageDown
+        | GoOldest | GoNewest | GoUnread | SelectNext | SelectPrevious | SelectFirst
+        | SelectLast | SearchNext | SearchPrevious | Accept | AcceptOther | Next | Previous
+        | First | Last => moving::perform(state, now, action),
+        ToggleFold | FoldAll | CopyEntry | CopyCode | ReplyTo | DeleteEntry | OpenEntry
+        | SaveEntry | EntryMenu | ResendEntry => entries::perform(state, now, action),
+        GoBack | NextConversation | PreviousConversation | NextUnread | NextAccount
+        | FocusAccount1 | FocusAccount2 | FocusAccount3 | FocusAccount4 | FocusAccount5
+        | FocusAccount6 | FocusAccount7 | FocusAccount8 | FocusAccount9 | NewConversation
+        | NewThread | RenameConversation | DeleteConversation | ClearConversation
+        | ToggleFavorite | ToggleMute | ToggleAutomation | SetDefault | SetColor | SetIcon
+        | MarkRead | RefreshDirectory | RetryNow | Disconnect | RemoveAccount | SignIn
+        | StopRun | ToggleAutoApprove | ToggleAutoThread => places::perform(state, now, action),
+        GoToDate | AddAccount | AccountDetails | OpenDecision | Attention | Palette | Switcher
+        | SearchHere | SearchEverywhere | Models | Effort | Profile | MediaList | Inspector
+        | Help | ShowTodos | ShowQueue | ServerFunctions | ToggleSidebar | Zen | BareView
+        | Theme | ToggleFooter | ToggleMouse | ToggleMotion | WiderSidebar | NarrowerSidebar => {
+            opening::perform(state, now, action)
+        }
+        Redraw => vec![Effect::RedrawAll],
+        Suspend => {
+            drafts::save_all(state, now);
+            vec![state.commit(vec![]), Effect::Suspend]
+        }
+        Quit => quit(state, now),
+        // The leader is the common start of sequences; as an action it says what can follow.
+        Leader => Vec::new(),
+        // Rows are only in popups.
+        RemoveRow | MoveRowUp | MoveRowDown | EditRow => Vec::new(),
+    }
+}
+
+/// Leaves; drafts are written first.
+pub fn quit(state: &mut State, now: Moment) -> Vec<Effect> {
+    drafts::save_all(state, now);
+    vec![state.commit(Vec::new()), Effect::Quit { code: 0 }]
+}
+
+/// Which keys hold now.
+pub fn context(state: &State) -> super::keymap::Context {
+    use super::keymap::Context;
+    if let Some(overlay) = state.screen.overlays.last() {
+        return popups::context(overlay);
+    }
+    match state.screen.pane {
+        Pane::Composer if state.keymap.is_modal() && state.screen.is_normal => Context::Normal,
+        Pane::Composer => Context::Composer,
+        Pane::Timeline => Context::Timeline,
+        Pane::Sidebar => Context::Sidebar,
+    }
+}
+
+/// Whether a popup of this sort is on top.
+fn is_top(state: &State, is: impl Fn(&Overlay) -> bool) -> bool {
+    state.screen.overlays.last().is_some_and(is)
+}

@@ -1,0 +1,329 @@
+//! What can be done with the selected entry of the timeline, and folding.
+
+use crate::app::media;
+use crate::app::outbox;
+use crate::app::screen::overlay::{Confirmed, List, Overlay};
+use crate::app::screen::{Pane, SidebarRow, choose, popups, rows};
+use crate::app::screen::viewport::tool_group;
+use crate::app::state::{MediaThen, State};
+use crate::app::{Action, Effect, conversation};
+use crate::domain::{
+    AccountId, AttachmentId, Delivery, Entry, EntryBody, MessageKey, Moment, Severity, Write,
+};
+use crate::text::SafeText;
+
+/// Carries out an action.
+pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
+    use Action::*;
+    match action {
+        FoldAll => return fold_all(state),
+        ToggleFold if state.screen.pane == Pane::Sidebar => return fold_row(state),
+        CopyEntry if state.screen.pane == Pane::Composer => {
+            if let Some(text) = super::compose::selected(state) {
+                return vec![Effect::Copy(text)];
+            }
+        }
+        _ => {}
+    }
+    if action == CopyEntry && state.screen.selection.is_some() {
+        return vec![Effect::CopySelection];
+    }
+    let Some((account, key)) = selected(state) else {
+        return Vec::new();
+    };
+    match action {
+        ToggleFold => toggle(state, now, key),
+        CopyEntry => rows::entry(state, key)
+            .map(source)
+            .filter(|text| !text.is_empty())
+            .map(|text| vec![Effect::Copy(text)])
+            .unwrap_or_default(),
+        CopyCode => copy_code(state, key),
+        ReplyTo => reply(state, key),
+        DeleteEntry => delete(state, now, &account, key),
+        OpenEntry => open(state, now, &account, key),
+        SaveEntry => save(state, now, &account, key),
+        EntryMenu => {
+            popups::open(
+                state,
+                Overlay::EntryMenu {
+                    key,
+                    list: List::default(),
+                },
+            );
+            Vec::new()
+        }
+        ResendEntry => outbox::resend(state, now, &account, key),
+        _ => Vec::new(),
+    }
+}
+
+/// The selected entry; without a selection the newest message.
+fn selected(state: &State) -> Option<(AccountId, MessageKey)> {
+    let (account, _, conversation) = state.focused()?;
+    let key = conversation.viewport.selected.or_else(|| {
+        conversation
+            .timeline
+            .entries
+            .iter()
+            .rev()
+            .find(|entry| entry.message().is_some())
+            .map(|entry| entry.key)
+    })?;
+    Some((account.account.id.clone(), key))
+}
+
+/// The text of an entry as it was written.
+fn source(entry: &Entry) -> SafeText {
+    match &entry.body {
+        EntryBody::Message(message) => {
+            if message.body.is_empty() {
+                message.reasoning.text().clone()
+            } else {
+                message.body.text().clone()
+            }
+        }
+        EntryBody::Tool(tool) => [&tool.output, &tool.error, &tool.arguments, &tool.preview]
+            .into_iter()
+            .find(|text| !text.is_empty())
+            .cloned()
+            .unwrap_or_default(),
+        EntryBody::RunEnded { outcome, .. } => match outcome {
+            crate::domain::RunOutcome::Failed { error, .. } => error.clone(),
+            _ => SafeText::default(),
+        },
+        EntryBody::Gap { .. } => SafeText::default(),
+    }
+}
+
+fn toggle(state: &mut State, now: Moment, key: MessageKey) -> Vec<Effect> {
+    let Some((account, id)) = state.focus.clone() else {
+        return Vec::new();
+    };
+    let Some(of) = state.conversation_mut(&account, &id) else {
+        return Vec::new();
+    };
+    let index = of.timeline.entries.iter().position(|entry| entry.key == key);
+    if let Some(entry) = index.and_then(|at| of.timeline.entries.get(at))
+        && matches!(entry.body, EntryBody::Gap { .. })
+    {
+        return conversation::load_older(state, now);
+    }
+    let _ = index;
+    match of.toggled.iter().position(|other| *other == key) {
+        Some(at) => {
+            of.toggled.remove(at);
+        }
+        None => of.toggled.push(key),
+    }
+    // A folded group shows only its first call, so the selection goes there.
+    if let Some(at) = index
+        && let Some(group) = tool_group(&of.timeline.entries, at)
+        && group.len() > 1
+        && group.start != at
+    {
+        of.viewport.selected = Some(key);
+    }
+    of.viewport.reveal = Some(key);
+    Vec::new()
+}
+
+fn fold_all(state: &mut State) -> Vec<Effect> {
+    state.settings.unfold_all = !state.settings.unfold_all;
+    for account in &mut state.accounts {
+        for conversation in account.conversations.values_mut() {
+            conversation.toggled.clear();
+        }
+    }
+    vec![Effect::SaveSetting {
+        key: "unfold_all",
+        value: state.settings.unfold_all.to_string(),
+    }]
+}
+
+/// Folds or unfolds the account or the archive under the cursor of the sidebar; on a conversation
+/// its account.
+pub(super) fn fold_row(state: &mut State) -> Vec<Effect> {
+    let sidebar = &mut state.screen.sidebar;
+    let (list, account) = match &sidebar.selected {
+        Some(SidebarRow::Account(account)) => (&mut sidebar.folded, account.clone()),
+        Some(SidebarRow::Archive(account)) => (&mut sidebar.archive_open, account.clone()),
+        Some(SidebarRow::Conversation(account, _)) => {
+            let account = account.clone();
+            sidebar.selected = Some(SidebarRow::Account(account.clone()));
+            (&mut sidebar.folded, account)
+        }
+        Some(SidebarRow::Attention) | None => return Vec::new(),
+    };
+    match list.iter().position(|other| *other == account) {
+        Some(at) => {
+            list.remove(at);
+        }
+        None => list.push(account),
+    }
+    let folded: Vec<&str> = sidebar.folded.iter().map(AccountId::as_str).collect();
+    let value = folded.join("\n");
+    state.write(Write::Ui {
+        name: "folded".to_owned(),
+        value,
+    });
+    Vec::new()
+}
+
+fn copy_code(state: &mut State, key: MessageKey) -> Vec<Effect> {
+    let blocks = rows::entry(state, key)
+        .and_then(Entry::message)
+        .map(|message| rows::code_blocks(message.body.text().as_str()))
+        .unwrap_or_default();
+    match &blocks[..] {
+        [] => {
+            state.say(Severity::Info, "There is no code block in this entry.");
+            Vec::new()
+        }
+        [(_, body)] => vec![Effect::Copy(SafeText::prose(body))],
+        _ => {
+            popups::open(
+                state,
+                Overlay::CodeBlocks {
+                    key,
+                    list: List::default(),
+                },
+            );
+            Vec::new()
+        }
+    }
+}
+
+/// Replies: by the message's id where the server knows replies, else by a quote in the draft.
+fn reply(state: &mut State, key: MessageKey) -> Vec<Effect> {
+    let Some(message) = rows::entry(state, key).and_then(Entry::message) else {
+        state.say(Severity::Info, "Only messages can be replied to.");
+        return Vec::new();
+    };
+    let (remote, text) = (message.remote.clone(), message.body.text().to_string());
+    let Some((account, id)) = state.focus.clone() else {
+        return Vec::new();
+    };
+    let takes_reply = state
+        .account(&account)
+        .is_some_and(|of| of.account.capabilities.reply_to.is_yes());
+    if let Some(of) = state.conversation_mut(&account, &id) {
+        if of.info.is_automation {
+            state.say(Severity::Warning, "This conversation is read-only.");
+            return Vec::new();
+        }
+        match remote.filter(|_| takes_reply) {
+            Some(remote) => of.composer.reply_to = Some(remote),
+            None => {
+                let quote: String = text
+                    .lines()
+                    .take(12)
+                    .map(|line| format!("> {line}\n"))
+                    .collect();
+                let old = of.composer.text().to_owned();
+                let new = format!("{quote}\n{old}");
+                of.composer.put(&new, new.len());
+            }
+        }
+        of.viewport.selected = None;
+    }
+    state.screen.pane = Pane::Composer;
+    state.screen.is_normal = false;
+    Vec::new()
+}
+
+fn delete(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    key: MessageKey,
+) -> Vec<Effect> {
+    let Some(message) = rows::entry(state, key).and_then(Entry::message) else {
+        state.say(Severity::Info, "Only messages can be deleted.");
+        return Vec::new();
+    };
+    if matches!(
+        message.delivery,
+        Some(Delivery::Failed(_) | Delivery::Queued | Delivery::Uncertain)
+    ) && message.remote.is_none()
+    {
+        return outbox::discard(state, now, account, key);
+    }
+    if message.remote.is_none() {
+        state.say(
+            Severity::Info,
+            "The server has no name for this message, so it cannot be deleted there.",
+        );
+        return Vec::new();
+    }
+    let first = rows::one_line(message.body.text().as_str());
+    let Some((account, conversation)) = state.focus.clone() else {
+        return Vec::new();
+    };
+    popups::confirm(
+        state,
+        "Delete this message?",
+        first.as_str(),
+        "Delete",
+        Confirmed::DeleteMessage(account, conversation, key),
+    );
+    Vec::new()
+}
+
+fn attachments(state: &State, key: MessageKey) -> Vec<AttachmentId> {
+    rows::entry(state, key)
+        .and_then(Entry::message)
+        .map(|message| message.attachments.clone())
+        .unwrap_or_default()
+}
+
+fn open(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    key: MessageKey,
+) -> Vec<Effect> {
+    let attachments = attachments(state, key);
+    match &attachments[..] {
+        [] => {}
+        [only] => return media::fetch(state, now, account, only, MediaThen::Open),
+        _ => return super::perform(state, now, Action::MediaList),
+    }
+    let links = rows::entry(state, key)
+        .and_then(Entry::message)
+        .map(|message| rows::links(message.body.text().as_str()))
+        .unwrap_or_default();
+    match &links[..] {
+        [] => toggle(state, now, key),
+        [only] => {
+            choose::ask_link(state, only.clone());
+            Vec::new()
+        }
+        _ => {
+            popups::open(
+                state,
+                Overlay::Links {
+                    key,
+                    list: List::default(),
+                },
+            );
+            Vec::new()
+        }
+    }
+}
+
+fn save(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    key: MessageKey,
+) -> Vec<Effect> {
+    let attachments = attachments(state, key);
+    if attachments.is_empty() {
+        state.say(Severity::Info, "There is no file on this entry.");
+    }
+    attachments
+        .iter()
+        .flat_map(|id| media::save(state, now, account, id))
+        .collect()
+}
