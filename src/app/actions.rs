@@ -8,12 +8,13 @@ mod opening;
 mod places;
 
 use super::screen::{Pane, overlay::Overlay, palette, popups};
-use super::state::{Redraw, State};
+use super::state::{self, State};
 use super::{Action, Effect, drafts};
 use crate::domain::{Moment, Severity};
 
-pub use compose::{limit, paste};
-pub use moving::sidebar_is_beside;
+pub use compose::{limit, on_edited, paste};
+pub use moving::{decision_is_armed, sidebar_is_beside};
+pub(crate) use opening::set_width;
 pub use places::{go_to, on_account};
 
 /// Carries out one action.
@@ -21,12 +22,9 @@ pub fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
     if let Some(effects) = popups::perform(state, now, action) {
         return effects;
     }
-    state.redraw(Redraw::Now);
+    state.redraw(state::Redraw::Now);
     if let Some(reason) = palette::refusal(state, action) {
-        state.say(
-            Severity::Warning,
-            format!("{}: {reason}.", action.title()),
-        );
+        state.say(Severity::Warning, format!("{}: {reason}.", action.title()));
         return Vec::new();
     }
     use Action::*;

@@ -271,13 +271,7 @@ pub fn open_popup(state: &mut State, account: &AccountId, id: &DecisionId) {
     let Some(decision) = find(state, account, id) else {
         return;
     };
-    // Where something can be refused, refusing is what a careless key does.
-    let selected = decision
-        .choices
-        .iter()
-        .position(|choice| choice.grant == crate::domain::Grant::Deny)
-        .or_else(|| decision.choices.iter().position(|choice| choice.is_current))
-        .unwrap_or(0);
+    let selected = super::screen::decision::first_focus(decision);
     close_popup(state, account, id);
     state.screen.overlays.push(Overlay::Decision(DecisionPopup {
         account: account.clone(),

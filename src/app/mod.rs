@@ -10,6 +10,7 @@
 
 pub mod accounts;
 pub mod action;
+pub mod actions;
 pub mod attention;
 mod batch;
 pub mod commands;
@@ -21,12 +22,14 @@ mod drafts;
 pub mod effect;
 pub mod event;
 pub mod keymap;
+pub mod keys;
 pub mod media;
 pub mod outbox;
 mod pages;
 mod runs;
 pub mod screen;
 mod shell_replies;
+pub mod slash;
 mod start;
 pub mod state;
 mod store_replies;

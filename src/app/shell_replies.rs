@@ -1,17 +1,15 @@
 //! What the rest of the shell says: the editor, files, the clipboard, the wizard's checks.
 
-use super::drafts;
 use super::effect::Effect;
-use super::event::{FileFacts, ListedFile, ShellReply};
-use super::screen::TappedFrame;
-use super::screen::drawer::DrawerKind;
+use super::event::ShellReply;
 use super::screen::overlay::Overlay;
+use super::screen::{TappedFrame, drawer, wizard};
 use super::state::{Pending, Redraw, State};
+use super::{actions, drafts};
 use crate::domain::{
     AccountId, Appearance, Command, ConversationCommand, ConversationId, Moment, Severity,
 };
 use crate::text::SafeText;
-use std::path::{Path, PathBuf};
 
 /// Frames kept for the inspector.
 const TAPPED: usize = 500;
@@ -24,23 +22,17 @@ pub fn on_reply(state: &mut State, now: Moment, reply: ShellReply) -> Vec<Effect
             conversation,
             text,
         } => {
-            if let Some(text) = text
-                && let Some(here) = state.conversation_mut(&account, &conversation)
-            {
-                // Editors end a file with a line break that nobody typed.
-                let text = text.strip_suffix('\n').unwrap_or(&text);
-                here.composer.put(text, text.len());
-                drafts::save(state, now, &account, &conversation);
-            }
+            actions::on_edited(state, &account, &conversation, text);
+            drafts::save(state, now, &account, &conversation);
             state.redraw(Redraw::Now);
             vec![Effect::RedrawAll]
         }
         ShellReply::Listing { directory, entries } => {
-            listed(state, &directory, entries);
+            drawer::on_listing(state, &directory, entries);
             Vec::new()
         }
         ShellReply::FileInspected { path, facts } => {
-            inspected(state, &path, facts);
+            drawer::on_inspected(state, &path, facts);
             Vec::new()
         }
         ShellReply::IconLoaded {
@@ -77,7 +69,7 @@ pub fn on_reply(state: &mut State, now: Moment, reply: ShellReply) -> Vec<Effect
             Vec::new()
         }
         ShellReply::AccountChecked { account, result } => {
-            checked(state, account, result);
+            wizard::on_checked(state, &account, result);
             Vec::new()
         }
         ShellReply::Highlighted | ShellReply::PictureReady => {
@@ -155,86 +147,5 @@ fn icon_loaded(
                 Pending::Other("The icon was not set"),
             )
         }
-    }
-}
-
-/// What lies in a directory, for the list of paths that asked for it.
-fn listed(state: &mut State, directory: &str, found: Vec<ListedFile>) {
-    let Some((account, id)) = state.focus.clone() else {
-        return;
-    };
-    let Some(here) = state.conversation_mut(&account, &id) else {
-        return;
-    };
-    if let Some(drawer) = &mut here.composer.drawer
-        && let DrawerKind::Paths {
-            directory: asked,
-            entries,
-            is_loading,
-            ..
-        } = &mut drawer.kind
-        && asked == directory
-    {
-        *entries = found;
-        *is_loading = false;
-        state.redraw(Redraw::Now);
-    }
-}
-
-/// A file that hangs on a draft was looked at; one that cannot be read comes off.
-fn inspected(state: &mut State, path: &Path, facts: Result<FileFacts, SafeText>) {
-    let mut refused = None;
-    for of in &mut state.accounts {
-        for here in of.conversations.values_mut() {
-            let composer = &mut here.composer;
-            match &facts {
-                Ok(facts) => {
-                    for file in &mut composer.files {
-                        if file.path == path {
-                            file.facts = Some(facts.clone());
-                        }
-                    }
-                }
-                Err(reason) => {
-                    let before = composer.files.len();
-                    composer.files.retain(|file| file.path != path);
-                    if composer.files.len() != before {
-                        refused = Some((PathBuf::from(path), reason.clone()));
-                    }
-                }
-            }
-        }
-    }
-    if let Some((path, reason)) = refused {
-        state.say(
-            Severity::Error,
-            format!("{} cannot be attached: {reason}", path.display()),
-        );
-    }
-    state.redraw(Redraw::Now);
-}
-
-fn checked(state: &mut State, account: AccountId, result: Result<SafeText, SafeText>) {
-    let wizard = state
-        .screen
-        .overlays
-        .iter_mut()
-        .find_map(|overlay| match overlay {
-            Overlay::Wizard(wizard) => Some(wizard),
-            _ => None,
-        });
-    match wizard {
-        Some(wizard) => {
-            wizard.is_checking = false;
-            wizard.result = Some(result);
-            state.redraw(Redraw::Now);
-        }
-        None => match result {
-            Ok(words) => state.say(Severity::Info, words.as_str()),
-            Err(words) => state.say(
-                Severity::Error,
-                format!("{}: {words}", SafeText::label(account.as_str())),
-            ),
-        },
     }
 }

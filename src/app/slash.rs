@@ -29,11 +29,7 @@ pub enum Local {
     Date,
 }
 
-const fn perform(
-    name: &'static str,
-    title: &'static str,
-    action: Action,
-) -> LocalCommand {
+const fn perform(name: &'static str, title: &'static str, action: Action) -> LocalCommand {
     LocalCommand {
         name,
         hint: "",
@@ -62,7 +58,12 @@ pub const LOCAL: &[LocalCommand] = &[
     perform("/keys", "Keys and what they do", Action::Help),
     with("/new", "[name]", "New conversation", Local::New),
     with("/thread", "[name]", "New thread", Local::Thread),
-    with("/rename", "[name]", "Rename the conversation", Local::Rename),
+    with(
+        "/rename",
+        "[name]",
+        "Rename the conversation",
+        Local::Rename,
+    ),
     with("/search", "[words]", "Search everywhere", Local::Search),
     with("/attach", "[path]", "Attach a file", Local::Attach),
     with("/date", "[date]", "Go to a date", Local::Date),
@@ -109,11 +110,12 @@ pub fn read(account: &AccountState, text: &str) -> Typed {
     };
     let argument = text[word.len()..].trim().to_owned();
     let local = LOCAL.iter().find(|command| command.name == word);
-    let is_theirs = account.catalog.iter().any(|command| is_called(command, word));
+    let is_theirs = account
+        .catalog
+        .iter()
+        .any(|command| is_called(command, word));
     match local {
-        Some(command) if !is_theirs || command.name == "/quit" => {
-            Typed::Local(*command, argument)
-        }
+        Some(command) if !is_theirs || command.name == "/quit" => Typed::Local(*command, argument),
         _ => Typed::Server,
     }
 }
@@ -128,7 +130,10 @@ pub fn command_word(text: &str) -> Option<&str> {
 
 fn is_called(command: &SlashCommand, word: &str) -> bool {
     with_slash(&command.name) == word
-        || command.aliases.iter().any(|alias| with_slash(alias) == word)
+        || command
+            .aliases
+            .iter()
+            .any(|alias| with_slash(alias) == word)
 }
 
 /// Servers list names with their slash; one that does not is not punished.
@@ -143,7 +148,10 @@ fn with_slash(name: &SafeText) -> String {
 /// Whether the word is exactly a command.
 pub fn is_known(account: &AccountState, word: &str) -> bool {
     LOCAL.iter().any(|command| command.name == word)
-        || account.catalog.iter().any(|command| is_called(command, word))
+        || account
+            .catalog
+            .iter()
+            .any(|command| is_called(command, word))
 }
 
 /// What may follow a command.
@@ -190,11 +198,12 @@ pub fn rows(account: &AccountState, word: &str) -> Vec<CommandRow> {
     let needle = word.trim_start_matches('/');
     let mut fits = fuzzy::rank(needle, rows.iter().map(|row| row.name.as_str()));
     // An alias that is typed out leads to its command although its letters are not in the name.
-    if let Some(index) = account
-        .catalog
-        .iter()
-        .position(|command| command.aliases.iter().any(|alias| with_slash(alias) == word))
-        && !fits.iter().any(|fit| fit.index == index)
+    if let Some(index) = account.catalog.iter().position(|command| {
+        command
+            .aliases
+            .iter()
+            .any(|alias| with_slash(alias) == word)
+    }) && !fits.iter().any(|fit| fit.index == index)
     {
         fits.insert(
             0,
@@ -236,10 +245,7 @@ mod tests {
 
     #[test]
     fn the_servers_command_counts_where_both_have_it() {
-        assert!(matches!(
-            read(&account(&[]), "/model"),
-            Typed::Local(..)
-        ));
+        assert!(matches!(read(&account(&[]), "/model"), Typed::Local(..)));
         assert_eq!(read(&account(&["/model"]), "/model x"), Typed::Server);
         assert!(matches!(
             read(&account(&["/quit"]), "/quit"),
@@ -261,7 +267,9 @@ mod tests {
         assert_eq!(rows[0].name.as_str(), "/model");
         assert!(rows[0].category.is_some());
         assert_eq!(
-            rows.iter().filter(|row| row.name.as_str() == "/model").count(),
+            rows.iter()
+                .filter(|row| row.name.as_str() == "/model")
+                .count(),
             1
         );
     }

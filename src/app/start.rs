@@ -33,6 +33,7 @@ pub fn restore(state: &mut State, now: Moment, facts: StartFacts) -> Vec<Effect>
         restore_row(state, now, row);
     }
     if is_first {
+        super::screen::sidebar::restore(&mut state.screen.sidebar, &facts.ui);
         let last = facts
             .ui
             .iter()

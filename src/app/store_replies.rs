@@ -2,12 +2,12 @@
 
 use super::effect::Effect;
 use super::event::StoreReply;
-use super::screen::overlay::Overlay;
+use super::screen::{choose, search};
 use super::state::{Hold, Pending, Redraw, State};
 use super::{attention, outbox, start, windows};
 use crate::domain::{
     AccountId, Attachment, AttachmentState, CommandId, ConversationId, Delivery, Found, MessageKey,
-    Moment, SearchHit, Severity,
+    Moment, Severity,
 };
 use crate::text::SafeText;
 
@@ -50,11 +50,11 @@ fn on_found(state: &mut State, now: Moment, found: Found) -> Vec<Effect> {
             hits,
             has_more,
         } => {
-            searched(state, &query, hits, has_more);
+            search::on_found(state, &query, hits, has_more);
             Vec::new()
         }
         Found::Inputs { containing, texts } => {
-            inputs(state, &containing, texts);
+            choose::on_inputs(state, &containing, texts);
             Vec::new()
         }
         Found::Attachments {
@@ -85,63 +85,6 @@ fn learn(state: &mut State, account: &AccountId, attachments: Vec<Attachment>) {
             .or_insert(attachment);
     }
     state.redraw(Redraw::Now);
-}
-
-/// Adds what was found to the popup that asked for it; an answer to an older query is not wanted.
-fn searched(state: &mut State, query: &str, hits: Vec<(AccountId, SearchHit)>, has_more: bool) {
-    for overlay in &mut state.screen.overlays {
-        let Overlay::Search(popup) = overlay else {
-            continue;
-        };
-        if popup.query.text.trim() != query.trim() {
-            continue;
-        }
-        popup.is_running = false;
-        popup.has_more = has_more;
-        for (account, hit) in &hits {
-            let is_known = popup.hits.iter().any(|(a, known)| {
-                a == account
-                    && known.conversation == hit.conversation
-                    && ((known.order.is_some() && known.order == hit.order)
-                        || (known.remote.is_some() && known.remote == hit.remote))
-            });
-            if !is_known {
-                popup.hits.push((account.clone(), hit.clone()));
-            }
-        }
-    }
-    state.redraw(Redraw::Now);
-}
-
-fn inputs(state: &mut State, containing: &str, texts: Vec<String>) {
-    for overlay in &mut state.screen.overlays {
-        if let Overlay::Inputs {
-            filter,
-            texts: shown,
-            list,
-            ..
-        } = overlay
-        {
-            if filter.text == containing {
-                *shown = texts;
-                list.selected = list.selected.min(shown.len().saturating_sub(1));
-                state.redraw(Redraw::Now);
-            }
-            return;
-        }
-    }
-    let focus = state.focus.clone();
-    if let Some((account, id)) = focus
-        && let Some(here) = state.conversation_mut(&account, &id)
-        && containing.is_empty()
-    {
-        here.composer.learn_inputs(texts);
-        if here.composer.awaits_inputs {
-            here.composer.awaits_inputs = false;
-            here.composer.older();
-        }
-        state.redraw(Redraw::Now);
-    }
 }
 
 /// The store refused a batch. What should have left after it stays queued until the person sends

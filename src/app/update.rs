@@ -7,7 +7,7 @@ use super::effect::Effect;
 use super::event::{Event, Signal};
 use super::state::{Redraw, State};
 use super::{
-    accounts, attention, commands, conversation, deadlines, decisions, drafts, media, runs,
+    accounts, attention, commands, conversation, deadlines, decisions, drafts, keys, media, runs,
     shell_replies, store_replies, windows,
 };
 use crate::domain::{AccountEvent, AccountId, Moment, Topic};
@@ -22,8 +22,8 @@ pub fn update(state: &mut State, now: Moment, event: Event) -> Vec<Effect> {
             after_keys(state, now, effects)
         }
         Event::Pointer { mouse, target } => {
-            let _ = (mouse, target);
-            after_keys(state, now, Vec::new())
+            let effects = keys::on_pointer(state, now, mouse, target);
+            after_keys(state, now, effects)
         }
         Event::Account { account, event } => on_account(state, now, &account, *event),
         Event::LinkWaits {
@@ -73,9 +73,9 @@ pub fn flush(state: &mut State) -> Vec<Effect> {
 }
 
 fn terminal(state: &mut State, now: Moment, event: TerminalEvent) -> Vec<Effect> {
-    let _ = now;
     match event {
-        TerminalEvent::Key(_) | TerminalEvent::Paste(_) => Vec::new(),
+        TerminalEvent::Key(chord) => keys::on_key(state, now, chord),
+        TerminalEvent::Paste(text) => keys::on_paste(state, now, &text),
         // Mouse reports come as `Event::Pointer`, with what lies under them.
         TerminalEvent::Mouse(_) => Vec::new(),
         TerminalEvent::Focus(is_focused) => {

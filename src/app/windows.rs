@@ -366,6 +366,7 @@ pub fn mark_read(
 pub fn on_layout(state: &mut State, now: Moment, facts: LayoutFacts) -> Vec<Effect> {
     state.screen.composer_columns = facts.composer_columns;
     state.screen.timeline_rows = facts.rows;
+    super::screen::popups::on_layout(state, facts.overlay_scroll_max);
     if let Some(Overlay::Decision(popup)) = state.screen.overlays.last_mut() {
         popup.painted.get_or_insert(now);
         popup.end_seen |= facts.decision_end_seen;

@@ -9,9 +9,7 @@ use crate::app::screen::{Pane, choose, drawer, popups, search};
 use crate::app::slash::{self, Local, LocalCommand, Typed};
 use crate::app::state::State;
 use crate::app::{Action, Effect};
-use crate::domain::{
-    AnswerWay, Durability, Lookup, Moment, RunPhase, Severity, Write,
-};
+use crate::domain::{AnswerWay, Durability, Lookup, Moment, RunPhase, Severity, Write};
 use crate::text::SafeText;
 use std::time::Duration;
 
@@ -187,10 +185,7 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
     drawer::refresh(state)
 }
 
-fn edit(
-    state: &mut State,
-    change: impl Fn(&mut Composer) -> Option<String>,
-) -> Vec<Effect> {
+fn edit(state: &mut State, change: impl Fn(&mut Composer) -> Option<String>) -> Vec<Effect> {
     if let Some(composer) = composer(state) {
         change(composer);
     }
@@ -413,12 +408,7 @@ fn send(state: &mut State, now: Moment, mode: SendMode) -> Vec<Effect> {
 }
 
 /// Carries out one of our own slash commands.
-fn local(
-    state: &mut State,
-    now: Moment,
-    command: LocalCommand,
-    argument: &str,
-) -> Vec<Effect> {
+fn local(state: &mut State, now: Moment, command: LocalCommand, argument: &str) -> Vec<Effect> {
     let Some((account, id)) = state.focus.clone() else {
         return Vec::new();
     };
@@ -463,7 +453,10 @@ pub fn on_edited(
     text: Option<String>,
 ) {
     let Some(text) = text else {
-        state.say(Severity::Info, "The editor left no text; the draft is as it was.");
+        state.say(
+            Severity::Info,
+            "The editor left no text; the draft is as it was.",
+        );
         return;
     };
     if let Some(of) = state.conversation_mut(account, conversation) {

@@ -3,8 +3,8 @@
 use crate::app::media;
 use crate::app::outbox;
 use crate::app::screen::overlay::{Confirmed, List, Overlay};
-use crate::app::screen::{Pane, SidebarRow, choose, popups, rows};
 use crate::app::screen::viewport::tool_group;
+use crate::app::screen::{Pane, SidebarRow, choose, popups, rows, sidebar};
 use crate::app::state::{MediaThen, State};
 use crate::app::{Action, Effect, conversation};
 use crate::domain::{
@@ -103,13 +103,16 @@ fn toggle(state: &mut State, now: Moment, key: MessageKey) -> Vec<Effect> {
     let Some(of) = state.conversation_mut(&account, &id) else {
         return Vec::new();
     };
-    let index = of.timeline.entries.iter().position(|entry| entry.key == key);
+    let index = of
+        .timeline
+        .entries
+        .iter()
+        .position(|entry| entry.key == key);
     if let Some(entry) = index.and_then(|at| of.timeline.entries.get(at))
         && matches!(entry.body, EntryBody::Gap { .. })
     {
         return conversation::load_older(state, now);
     }
-    let _ = index;
     match of.toggled.iter().position(|other| *other == key) {
         Some(at) => {
             of.toggled.remove(at);
@@ -144,14 +147,14 @@ fn fold_all(state: &mut State) -> Vec<Effect> {
 /// Folds or unfolds the account or the archive under the cursor of the sidebar; on a conversation
 /// its account.
 pub(super) fn fold_row(state: &mut State) -> Vec<Effect> {
-    let sidebar = &mut state.screen.sidebar;
-    let (list, account) = match &sidebar.selected {
-        Some(SidebarRow::Account(account)) => (&mut sidebar.folded, account.clone()),
-        Some(SidebarRow::Archive(account)) => (&mut sidebar.archive_open, account.clone()),
+    let bar = &mut state.screen.sidebar;
+    let (list, account) = match &bar.selected {
+        Some(SidebarRow::Account(account)) => (&mut bar.folded, account.clone()),
+        Some(SidebarRow::Archive(account)) => (&mut bar.archive_open, account.clone()),
         Some(SidebarRow::Conversation(account, _)) => {
             let account = account.clone();
-            sidebar.selected = Some(SidebarRow::Account(account.clone()));
-            (&mut sidebar.folded, account)
+            bar.selected = Some(SidebarRow::Account(account.clone()));
+            (&mut bar.folded, account)
         }
         Some(SidebarRow::Attention) | None => return Vec::new(),
     };
@@ -161,10 +164,10 @@ pub(super) fn fold_row(state: &mut State) -> Vec<Effect> {
         }
         None => list.push(account),
     }
-    let folded: Vec<&str> = sidebar.folded.iter().map(AccountId::as_str).collect();
+    let folded: Vec<&str> = bar.folded.iter().map(AccountId::as_str).collect();
     let value = folded.join("\n");
     state.write(Write::Ui {
-        name: "folded".to_owned(),
+        name: sidebar::FOLDED.to_owned(),
         value,
     });
     Vec::new()
@@ -232,12 +235,7 @@ fn reply(state: &mut State, key: MessageKey) -> Vec<Effect> {
     Vec::new()
 }
 
-fn delete(
-    state: &mut State,
-    now: Moment,
-    account: &AccountId,
-    key: MessageKey,
-) -> Vec<Effect> {
+fn delete(state: &mut State, now: Moment, account: &AccountId, key: MessageKey) -> Vec<Effect> {
     let Some(message) = rows::entry(state, key).and_then(Entry::message) else {
         state.say(Severity::Info, "Only messages can be deleted.");
         return Vec::new();
@@ -277,12 +275,7 @@ fn attachments(state: &State, key: MessageKey) -> Vec<AttachmentId> {
         .unwrap_or_default()
 }
 
-fn open(
-    state: &mut State,
-    now: Moment,
-    account: &AccountId,
-    key: MessageKey,
-) -> Vec<Effect> {
+fn open(state: &mut State, now: Moment, account: &AccountId, key: MessageKey) -> Vec<Effect> {
     let attachments = attachments(state, key);
     match &attachments[..] {
         [] => {}
@@ -312,12 +305,7 @@ fn open(
     }
 }
 
-fn save(
-    state: &mut State,
-    now: Moment,
-    account: &AccountId,
-    key: MessageKey,
-) -> Vec<Effect> {
+fn save(state: &mut State, now: Moment, account: &AccountId, key: MessageKey) -> Vec<Effect> {
     let attachments = attachments(state, key);
     if attachments.is_empty() {
         state.say(Severity::Info, "There is no file on this entry.");

@@ -124,7 +124,12 @@ fn focus_pane(state: &mut State, is_next: bool) -> Vec<Effect> {
         .iter()
         .position(|pane| *pane == state.screen.pane)
         .unwrap_or(0);
-    let to = order[(at + if is_next { 1 } else { 2 }) % 3];
+    let step = if is_next { 1 } else { 2 };
+    let mut to = order[(at + step) % 3];
+    let is_folded_away = state.screen.columns >= NARROW && !sidebar_is_beside(&state.screen);
+    if to == Pane::Sidebar && is_folded_away {
+        to = order[(at + 2 * step) % 3];
+    }
     leave_sidebar(state);
     go_to_pane(state, to);
     Vec::new()
@@ -262,15 +267,17 @@ fn select(state: &mut State, now: Moment, step: isize) -> Vec<Effect> {
         return Vec::new();
     };
     let count = of.timeline.entries.len();
-    let at = of
-        .viewport
-        .selected
-        .and_then(|key| of.timeline.entries.iter().position(|entry| entry.key == key));
+    let at = of.viewport.selected.and_then(|key| {
+        of.timeline
+            .entries
+            .iter()
+            .position(|entry| entry.key == key)
+    });
     let to = match at {
-        None => (0..count).rev().find(|index| is_drawn(of, *index, unfold_all)),
-        Some(at) if step > 0 => {
-            (at + 1..count).find(|index| is_drawn(of, *index, unfold_all))
-        }
+        None => (0..count)
+            .rev()
+            .find(|index| is_drawn(of, *index, unfold_all)),
+        Some(at) if step > 0 => (at + 1..count).find(|index| is_drawn(of, *index, unfold_all)),
         Some(at) => (0..at).rev().find(|index| is_drawn(of, *index, unfold_all)),
     };
     let Some(to) = to else {
@@ -296,7 +303,8 @@ fn select(state: &mut State, now: Moment, step: isize) -> Vec<Effect> {
 
 /// Whether the keys may answer the popup on top now.
 pub fn decision_is_armed(state: &State, now: Moment) -> bool {
-    is_top(state, |overlay| {
-        matches!(overlay, Overlay::Decision(popup) if decision::is_armed(popup, now))
-    })
+    is_top(
+        state,
+        |overlay| matches!(overlay, Overlay::Decision(popup) if decision::is_armed(popup, now)),
+    )
 }

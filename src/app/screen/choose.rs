@@ -48,9 +48,7 @@ pub fn choose(state: &mut State, now: Moment, then: Then) -> Vec<Effect> {
             Vec::new()
         }
         Then::Effort(level) => set_effort(state, level),
-        Then::Attachment(account, id) => {
-            media::fetch(state, now, &account, &id, MediaThen::Open)
-        }
+        Then::Attachment(account, id) => media::fetch(state, now, &account, &id, MediaThen::Open),
         Then::Queued(account, key) => popups::send_queued(state, now, &account, key),
         Then::Theme(name) => {
             state.settings.theme.clone_from(&name);
@@ -243,9 +241,11 @@ pub fn set_model_by_name(
     if has_profile && is_profile {
         return set_profile(state, None, Some(model.to_owned()), None);
     }
-    let for_all = state.screen.overlays.iter().any(
-        |overlay| matches!(overlay, Overlay::Models { for_all: true, .. }),
-    );
+    let for_all = state
+        .screen
+        .overlays
+        .iter()
+        .any(|overlay| matches!(overlay, Overlay::Models { for_all: true, .. }));
     let scope = scope(state, account, conversation, for_all);
     close_all(state);
     issue(
@@ -380,4 +380,3 @@ pub fn on_inputs(state: &mut State, containing: &str, found: Vec<String>) {
         state.redraw(crate::app::state::Redraw::Now);
     }
 }
-

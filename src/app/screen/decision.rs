@@ -186,7 +186,10 @@ pub fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
                     (_, Some(at)) => at.checked_sub(1),
                     (_, None) => None,
                 };
-                *line = Line::new(next.and_then(|at| reasons.get(at).cloned()).unwrap_or_default());
+                *line = Line::new(
+                    next.and_then(|at| reasons.get(at).cloned())
+                        .unwrap_or_default(),
+                );
             }
             action => {
                 line.edit(action);

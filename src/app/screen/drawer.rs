@@ -104,7 +104,10 @@ pub fn rows(state: &State) -> Vec<DrawerRow> {
                 .collect()
         }
         DrawerKind::Paths { start, entries, .. } => {
-            let typed = composer.text().get(start + 1..composer.caret()).unwrap_or("");
+            let typed = composer
+                .text()
+                .get(start + 1..composer.caret())
+                .unwrap_or("");
             let (_, name) = split_path(typed);
             fitting(entries, name)
                 .into_iter()
@@ -412,8 +415,10 @@ pub fn accept(state: &mut State) -> Vec<Effect> {
             if entry.is_directory {
                 let path = format!("@{directory}{}/", entry.name.replace(' ', "\\ "));
                 let caret_then = start + path.len();
-                of.composer
-                    .put(&format!("{}{path}{}", &text[..start], &text[caret..]), caret_then);
+                of.composer.put(
+                    &format!("{}{path}{}", &text[..start], &text[caret..]),
+                    caret_then,
+                );
                 return refresh(state);
             }
             let path = PathBuf::from(format!("{}{}", unescaped(directory), entry.name));
@@ -590,7 +595,11 @@ fn too_much(
     path: &Path,
     facts: &FileFacts,
 ) -> Option<String> {
-    let limits = &state.account(account)?.account.capabilities.attachment_limits;
+    let limits = &state
+        .account(account)?
+        .account
+        .capabilities
+        .attachment_limits;
     if let Some(most) = limits.bytes
         && facts.size > most
     {

@@ -1,8 +1,8 @@
 //! The help page, made from the live keymap.
 
 use super::fuzzy;
-use crate::app::keymap::{Context, Keymap};
 use crate::app::Action;
+use crate::app::keymap::{Context, Keymap};
 
 /// One line of the help page.
 #[derive(Clone, PartialEq, Eq, Debug)]

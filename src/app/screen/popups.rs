@@ -127,9 +127,7 @@ pub fn line_mut(overlay: &mut Overlay) -> Option<&mut Line> {
         Overlay::Search(popup) => Some(&mut popup.query),
         Overlay::Prompt(prompt) => Some(&mut prompt.line),
         Overlay::Decision(popup) => popup.typing.as_mut(),
-        Overlay::Wizard(wizard) if wizard.kind.is_some() => {
-            wizard.fields.get_mut(wizard.focused)
-        }
+        Overlay::Wizard(wizard) if wizard.kind.is_some() => wizard.fields.get_mut(wizard.focused),
         Overlay::Attention { .. }
         | Overlay::Effort { .. }
         | Overlay::Confirm(_)
@@ -476,9 +474,7 @@ pub(super) fn send_queued(
         .and_then(|of| of.outbox.iter().find(|row| row.key == key))
         .map(|row| row.delivery.clone());
     match delivery {
-        Some(Delivery::Failed(_) | Delivery::Uncertain) => {
-            outbox::resend(state, now, account, key)
-        }
+        Some(Delivery::Failed(_) | Delivery::Uncertain) => outbox::resend(state, now, account, key),
         Some(_) => outbox::send_now(state, now, account, key),
         None => Vec::new(),
     }

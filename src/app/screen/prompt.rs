@@ -115,9 +115,8 @@ pub fn entered(
         }
         Prompted::JumpToDate(account, conversation) => {
             let offset = i64::from(state.settings.utc_offset_minutes) * 60_000;
-            let local = super::date::parse(text, now.wall_ms.saturating_add(offset)).ok_or(
-                "That is no date; write 2026-08-31, 31.8., today, yesterday or 3 days.",
-            )?;
+            let local = super::date::parse(text, now.wall_ms.saturating_add(offset))
+                .ok_or("That is no date; write 2026-08-31, 31.8., today, yesterday or 3 days.")?;
             conversation::jump(
                 state,
                 now,

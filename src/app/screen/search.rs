@@ -8,8 +8,7 @@ use crate::app::commands::issue;
 use crate::app::state::{Pending, Redraw, State};
 use crate::app::{Effect, conversation};
 use crate::domain::{
-    AccountId, Command, Entry, Lookup, Moment, Place, SearchHit, SearchQuery, SearchScope,
-    Severity,
+    AccountId, Command, Entry, Lookup, Moment, Place, SearchHit, SearchQuery, SearchScope, Severity,
 };
 use crate::text::SafeText;
 
@@ -59,6 +58,8 @@ pub fn look(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     popup.is_running = true;
+    // What is found takes the place of what an earlier query found.
+    popup.has_more = false;
     vec![lookup(popup, query, 0)]
 }
 
@@ -90,12 +91,7 @@ fn lookup(popup: &SearchPopup, query: String, skip: usize) -> Effect {
 }
 
 /// Takes a page of the store. One for an earlier query is too late.
-pub fn on_found(
-    state: &mut State,
-    query: &str,
-    hits: Vec<(AccountId, SearchHit)>,
-    has_more: bool,
-) {
+pub fn on_found(state: &mut State, query: &str, hits: Vec<(AccountId, SearchHit)>, has_more: bool) {
     let Some(popup) = state
         .screen
         .overlays
@@ -198,7 +194,7 @@ pub fn go_to_hit(
     hit: &SearchHit,
 ) -> Vec<Effect> {
     if let Some(popup) = top(state) {
-        state.screen.marked = Some(SafeText::label(popup.query.text.trim()));
+        let marked = SafeText::label(popup.query.text.trim());
         let here: Vec<SearchHit> = popup
             .hits
             .iter()
@@ -206,18 +202,14 @@ pub fn go_to_hit(
             .map(|(_, hit)| hit.clone())
             .collect();
         state.screen.found = here;
+        state.screen.marked = Some(marked);
     }
     popups::close_all(state);
     state.screen.pane = Pane::Timeline;
     jump_to(state, now, account, hit)
 }
 
-fn jump_to(
-    state: &mut State,
-    now: Moment,
-    account: &AccountId,
-    hit: &SearchHit,
-) -> Vec<Effect> {
+fn jump_to(state: &mut State, now: Moment, account: &AccountId, hit: &SearchHit) -> Vec<Effect> {
     let place = match (hit.order, &hit.remote) {
         (Some(order), _) => Place::Order(order),
         (None, Some(remote)) => Place::Remote(remote.clone()),
@@ -242,7 +234,10 @@ pub fn step(state: &mut State, now: Moment, is_older: bool) -> Vec<Effect> {
         .collect();
     orders.sort_unstable();
     if orders.is_empty() {
-        state.say(Severity::Info, "Nothing was looked for here yet; / searches.");
+        state.say(
+            Severity::Info,
+            "Nothing was looked for here yet; / searches.",
+        );
         return Vec::new();
     }
     let selected = state

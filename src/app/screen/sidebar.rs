@@ -1,7 +1,7 @@
 //! The rows of the sidebar in their order, and moving in it. What is shown follows from the state
 //! alone, so the view draws exactly the rows that the keys walk over.
 
-use super::SidebarRow;
+use super::{Sidebar, SidebarRow};
 use crate::app::state::{AccountState, Conversation, State};
 use crate::domain::{ConversationId, ConversationKind};
 
@@ -101,6 +101,29 @@ fn place<'a>(
         std::cmp::Reverse(conversation.info.last_activity_ms.unwrap_or(0)),
         id,
     )
+}
+
+/// The names under which the sidebar's own state is kept.
+pub const FOLDED: &str = "folded";
+pub const SHOWN: &str = "sidebar";
+pub const COLUMNS: &str = "sidebar_columns";
+
+/// Takes over what was kept of the sidebar.
+pub fn restore(sidebar: &mut Sidebar, kept: &[(String, String)]) {
+    for (name, value) in kept {
+        match name.as_str() {
+            FOLDED => {
+                sidebar.folded = value
+                    .lines()
+                    .filter(|line| !line.is_empty())
+                    .map(crate::domain::AccountId::new)
+                    .collect();
+            }
+            SHOWN => sidebar.is_shown = Some(value != "hidden"),
+            COLUMNS => sidebar.columns = value.parse().ok(),
+            _ => {}
+        }
+    }
 }
 
 /// The row `steps` away from the cursor, staying inside; without a cursor the conversation on
