@@ -60,7 +60,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "config",
         ours: &["domain"],
-        crates: These(&["serde", "toml", "toml_edit", "directories"]),
+        crates: These(&["serde", "toml", "toml_edit", "directories", "url"]),
     },
     Room {
         name: "protocol",
@@ -93,7 +93,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "store",
         ours: &["domain", "text"],
-        crates: These(&["rusqlite", "serde", "serde_json", "tracing"]),
+        crates: These(&["rusqlite", "serde", "serde_json", "tracing", "rustix"]),
     },
     Room {
         name: "paint",

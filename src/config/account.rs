@@ -17,6 +17,19 @@ pub struct AccountConfig {
     pub color: Option<(u8, u8, u8)>,
 }
 
+impl AccountConfig {
+    /// An account with nothing set besides where it is.
+    pub fn new(name: &str, endpoint: Endpoint) -> Self {
+        Self {
+            name: name.to_owned(),
+            endpoint,
+            secret_command: None,
+            is_disabled: false,
+            color: None,
+        }
+    }
+}
+
 /// Where an account lives and which protocol is spoken there.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Endpoint {
@@ -33,6 +46,15 @@ pub enum EndpointPlace<'a> {
 }
 
 impl Endpoint {
+    /// The kind in the configuration.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Pheby(_) => "pheby",
+            Self::Iris(_) => "iris",
+            Self::Omi(_) => "omi",
+        }
+    }
+
     /// Where it is.
     pub fn place(&self) -> EndpointPlace<'_> {
         match self {
