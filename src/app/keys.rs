@@ -35,16 +35,15 @@ pub fn on_key(state: &mut State, now: Moment, chord: Chord) -> Vec<Effect> {
     {
         resolution = state.keymap.resolve(context, &pending, latin);
     }
+    // A question that is answered by the same key again is forgotten with any other key.
+    if resolution != Resolution::Action(Action::ClearOrStopOrQuit) {
+        state.screen.quit_asked = None;
+    }
+    if resolution != Resolution::Action(Action::Escape) {
+        state.screen.stop_asked = None;
+    }
     match resolution {
-        Resolution::Action(action) => {
-            if action != Action::ClearOrStopOrQuit {
-                state.screen.quit_asked = None;
-            }
-            if action != Action::Escape {
-                state.screen.stop_asked = None;
-            }
-            perform(state, now, action)
-        }
+        Resolution::Action(action) => perform(state, now, action),
         Resolution::Pending => {
             state.screen.pending = pending;
             state.screen.pending.push(chord);

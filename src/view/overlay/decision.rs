@@ -4,6 +4,7 @@
 use super::{Found, field, frame, hints, most_rows, paragraph, top};
 use crate::app::keymap::Context;
 use crate::app::screen::Target;
+use crate::app::screen::decision::{DecisionRow, rows};
 use crate::app::screen::overlay::DecisionPopup;
 use crate::app::screen::rows::conversation_name;
 use crate::app::state::State;
@@ -25,24 +26,17 @@ enum Offer<'a> {
     Deny,
 }
 
-/// The answers of a decision in the order of `DecisionPopup::selected`: its choices, then free
-/// text, then deny where the server sent none.
+/// The answers of a decision in the order of `DecisionPopup::selected`: the rows that the keys walk
+/// over, so that what is marked is what is sent.
 fn offers(decision: &Decision) -> Vec<Offer<'_>> {
-    let mut offers: Vec<Offer<'_>> = decision.choices.iter().map(Offer::Choice).collect();
-    match &decision.question {
-        Question::Clarification {
-            takes_free_text: true,
-            ..
-        } => offers.push(Offer::FreeText),
-        Question::Approval { .. }
-            if decision.way != AnswerWay::Composer
-                && !decision.choices.iter().any(|c| c.grant == Grant::Deny) =>
-        {
-            offers.push(Offer::Deny);
-        }
-        Question::Clarification { .. } | Question::Approval { .. } | Question::Picker { .. } => {}
-    }
-    offers
+    rows(decision)
+        .into_iter()
+        .filter_map(|row| match row {
+            DecisionRow::Choice(at) => decision.choices.get(at).map(Offer::Choice),
+            DecisionRow::FreeText => Some(Offer::FreeText),
+            DecisionRow::Deny => Some(Offer::Deny),
+        })
+        .collect()
 }
 
 pub(super) fn draw(
