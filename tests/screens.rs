@@ -10,11 +10,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use scene::*;
 use trialogue::app::State;
-use trialogue::app::screen::Toast;
 use trialogue::app::screen::overlay::{
     Confirm, Confirmed, DecisionPopup, Line, List, Overlay, Prompt, Prompted,
 };
+use trialogue::app::screen::{Selection, Spot, Toast};
 use trialogue::domain::*;
+use trialogue::text::SafeText;
 use trialogue::view::{Depth, Drawn, Memo, Theme, draw};
 
 const SIZES: [(u16, u16); 4] = [(60, 18), (80, 24), (120, 40), (200, 60)];
@@ -360,4 +361,212 @@ fn leader_toasts_and_the_sidebar_over_a_narrow_screen() {
     state.screen.sidebar.is_over = true;
     state.screen.pane = trialogue::app::screen::Pane::Sidebar;
     check_at("sidebar_over", &state, 60, 18);
+}
+
+#[test]
+fn tools_unfolded_files_notices_and_text_of_the_world() {
+    let mut state = busy();
+    let mut chat = Chat::new(20);
+    chat.you(
+        "zeig mir bitte die Änderung an 配置文件 👩‍👩‍👧 café",
+        Delivery::Read,
+    )
+    .reply_to = Some(RemoteId::new("m9"));
+    let call = chat.tool("patch", "src/main.rs", ToolStatus::Completed, 340);
+    call.output = safe(
+        "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -1,3 +1,3 @@\n fn main() {\n-    old();\n+    new();\n }",
+    );
+    let call = chat.tool("terminal", "cargo test", ToolStatus::Failed, 61_000);
+    call.arguments = safe("cargo test --workspace\n--no-fail-fast");
+    call.output = safe(
+        &(1..40)
+            .map(|n| format!("test case_{n} ... ok\n"))
+            .collect::<String>(),
+    );
+    call.error = safe("exit status 101");
+    chat.agent("I looked at the tests first.").sort = MessageSort::Commentary;
+    let message = chat.agent("| name | size |\n|---|---:|\n| 配置 | 12 |\n| café | 7 |\n\n> [!NOTE]\n> Tables keep their columns.");
+    message.attachments = ["a1", "a2", "a3"].map(AttachmentId::new).to_vec();
+    message.reasoning = Body::new("First the table.\n\nThen the note.");
+    chat.message(Author::System, "The gateway restarts in five minutes.")
+        .sort = MessageSort::Notice;
+    chat.message(Author::Assistant, "compressed 14 messages")
+        .sort = MessageSort::Aside;
+    chat.message(Author::Automation, "Nightly report: all green.");
+    chat.ended(RunOutcome::Cancelled);
+    let conversation = here(&mut state);
+    conversation.timeline.entries = chat.entries;
+    conversation.toggled = vec![MessageKey(2), MessageKey(5)];
+    conversation.viewport.selected = Some(MessageKey(5));
+    conversation.unread_line = Some(6 * ORDER_STEP);
+    state.screen.pane = trialogue::app::screen::Pane::Timeline;
+    let file = |id: &str, name: &str, kind, state| {
+        let attachment = Attachment {
+            id: AttachmentId::new(id),
+            message: None,
+            direction: Direction::In,
+            name: SafeText::label(name),
+            media_type: SafeText::label("image/png"),
+            kind,
+            size: Some(1_234_567),
+            may_preview: false,
+            expires_at_ms: None,
+            source: AttachmentSource::Pull,
+            state,
+        };
+        (attachment.id.clone(), attachment)
+    };
+    state.accounts[0].attachments = [
+        file(
+            "a1",
+            "chart.png",
+            AttachmentKind::Image,
+            AttachmentState::Offered,
+        ),
+        file(
+            "a2",
+            "log.txt",
+            AttachmentKind::Document,
+            AttachmentState::Transferring {
+                transfer: TransferId(1),
+                done: 500_000,
+            },
+        ),
+        file(
+            "a3",
+            "talk.ogg",
+            AttachmentKind::Voice,
+            AttachmentState::Failed {
+                reason: safe("the disk is full"),
+            },
+        ),
+    ]
+    .into();
+    check("world", &state);
+    state.settings.theme = "mono".to_owned();
+    check_at("world_mono", &state, 120, 60);
+}
+
+#[test]
+fn a_question_and_a_picker() {
+    let mut state = busy();
+    let choice = |value: &str, is_current| Choice {
+        value: value.to_owned(),
+        label: SafeText::label(value),
+        grant: Grant::Answer,
+        is_current,
+    };
+    let mut decision = approval("d1", "c-research", "");
+    decision.question = Question::Clarification {
+        question: safe(
+            "Which branch should I release from?\nBoth build, but only one has the fix.",
+        ),
+        takes_free_text: true,
+    };
+    decision.choices = vec![choice("main", false), choice("release/1.4", false)];
+    state.accounts[0].decisions.push(decision);
+    let mut shown = decision_popup("d1");
+    shown.selected = 2;
+    shown.typing = Some(Line {
+        text: "from the tag v1.4.2".to_owned(),
+        caret: 19,
+    });
+    popup("clarify", &state, Overlay::Decision(shown));
+
+    let mut decision = approval("d2", "c-research", "");
+    decision.question = Question::Picker {
+        title: safe("Personality"),
+    };
+    decision.choices = (1..30)
+        .map(|n| choice(&format!("voice number {n}"), n == 4))
+        .collect();
+    state.accounts[0].decisions.push(decision);
+    popup("picker", &state, Overlay::Decision(decision_popup("d2")));
+}
+
+#[test]
+fn what_the_mouse_selected_is_marked_and_told_without_frames() {
+    let mut state = busy();
+    let spot = |key, row, column| Spot {
+        key: MessageKey(key),
+        row,
+        column,
+    };
+    state.screen.selection = Some(Selection {
+        from: spot(7, 9, 3),
+        to: spot(7, 4, 0),
+        is_dragging: false,
+    });
+    state.screen.marked = Some(safe("build"));
+    let theme = Theme::named("dark", Depth::TrueColor).unwrap();
+    let (_, drawn) = frame(&state, 120, 40, &theme);
+    assert_eq!(
+        drawn.selected.as_deref(),
+        Some("[dependencies]\nserde = { version = \"1\", features = [\"derive\"] }\n\nThen")
+    );
+    check_at("selection", &state, 120, 40);
+}
+
+#[test]
+fn the_line_that_is_read_stays_while_text_streams_and_the_width_changes() {
+    let mut state = busy();
+    let theme = Theme::named("dark", Depth::TrueColor).unwrap();
+    here(&mut state).viewport.delta = -6;
+    let (_, drawn) = frame(&state, 80, 24, &theme);
+    let facts = drawn.facts.unwrap();
+    let conversation = here(&mut state);
+    conversation.viewport.anchor = facts.anchor;
+    conversation.viewport.delta = 0;
+    let first = |state: &State, columns| {
+        let (buffer, drawn) = frame(state, columns, 24, &theme);
+        let row = text(&buffer, &drawn)
+            .lines()
+            .nth(1)
+            .unwrap_or_default()
+            .to_owned();
+        (row, drawn.facts.unwrap().first_seen)
+    };
+    let before = first(&state, 80);
+    let mut chat = everything();
+    chat.agent(&"more and more\n\n".repeat(50)).is_streaming = true;
+    here(&mut state).timeline.entries = chat.entries;
+    assert_eq!(first(&state, 80), before);
+    assert_eq!(first(&state, 72).1, before.1);
+}
+
+#[test]
+fn the_bare_view_and_the_whole_todo_list() {
+    let mut state = busy();
+    here(&mut state).todos = (1..8)
+        .map(|n| Todo {
+            id: n.to_string(),
+            content: safe(&format!("step number {n}")),
+            status: if n < 3 {
+                TodoStatus::Completed
+            } else {
+                TodoStatus::Pending
+            },
+        })
+        .collect();
+    state.screen.todos_open = true;
+    check_at("todos", &state, 80, 24);
+    state.screen.is_bare = true;
+    check_at("bare", &state, 80, 24);
+    state.screen.is_bare = false;
+    state.screen.is_zen = true;
+    check_at("zen", &state, 200, 60);
+}
+
+#[test]
+fn every_theme_as_a_picture() {
+    let mut state = busy();
+    for (name, _) in trialogue::view::theme::SHIPPED {
+        state.settings.theme = (*name).to_owned();
+        let theme = Theme::named(name, Depth::TrueColor).unwrap();
+        let (buffer, _) = frame(&state, 120, 40, &theme);
+        if let Ok(folder) = std::env::var("TRIALOGUE_PICTURES") {
+            let picture = trialogue::view::svg(&buffer, &theme);
+            std::fs::write(format!("{folder}/theme_{name}.svg"), picture).unwrap();
+        }
+    }
 }

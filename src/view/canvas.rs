@@ -92,6 +92,8 @@ pub(crate) struct Canvas<'a> {
     pub glyphs: &'static Glyphs,
     pub hits: &'a mut super::layout::HitMap,
     pub links: &'a mut Vec<LinkSpan>,
+    /// Frames are left out, so that the terminal's own selection copies text only.
+    pub is_bare: bool,
 }
 
 /// Cells that belong to a link.
@@ -184,7 +186,9 @@ impl Canvas<'_> {
     /// Puts a line into one row of cells.
     pub(crate) fn row(&mut self, area: Rect, y: u16, row: &Row) {
         if let Some(ground) = row.ground {
-            self.fill(Rect::new(area.x, y, area.width, 1), ground);
+            let indent = row.indent.min(area.width);
+            let ground_area = Rect::new(area.x + indent, y, area.width - indent, 1);
+            self.fill(ground_area, ground);
         }
         let mut end = area.right();
         let right: usize = row.right.iter().map(|piece| width(&piece.text)).sum();

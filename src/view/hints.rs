@@ -33,6 +33,10 @@ pub(crate) fn row(state: &State, columns: u16) -> Row {
     if screen.stop_asked.is_some() {
         return Row::of("Esc again stops the run", Role::Warning);
     }
+    // A popup has its own at its lower edge.
+    if !screen.overlays.is_empty() {
+        return Row::default();
+    }
     let context = context(state);
     let mut row = Row::default();
     let mut used = 0;

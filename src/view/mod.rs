@@ -12,6 +12,7 @@ mod item;
 pub mod layout;
 mod overlay;
 mod prose;
+mod selection;
 mod sidebar;
 mod status;
 mod svg;
@@ -68,6 +69,8 @@ pub struct Drawn {
     pub cursor: Option<(u16, u16)>,
     /// Cells that are links.
     pub links: Vec<LinkSpan>,
+    /// What the mouse selected, without frames and padding.
+    pub selected: Option<String>,
     /// Code in sight that could have colours; `Memo::coloured` takes what comes of it.
     pub wants: Vec<Job>,
 }
@@ -83,6 +86,7 @@ pub fn draw(state: &State, memo: &mut Memo, theme: &Theme, buffer: &mut Buffer) 
         glyphs: Glyphs::of(state.settings.ascii),
         hits: &mut hits,
         links: &mut links,
+        is_bare: state.screen.is_bare,
     };
     canvas.fill(area, Role::Background);
     let mut drawn = Drawn::default();
@@ -117,14 +121,29 @@ fn too_small(canvas: &mut Canvas<'_>, area: Rect) {
 
 fn whole(canvas: &mut Canvas<'_>, state: &State, memo: &mut Memo, area: Rect, drawn: &mut Drawn) {
     let areas = layout::areas(&state.screen, area);
+    let is_bare = canvas.is_bare && state.screen.overlays.is_empty();
+    canvas.is_bare = is_bare;
     let scene = state.focused().map(|(account, id, conversation)| Scene {
         state,
         account,
         id,
         conversation,
         glyphs: canvas.glyphs,
-        columns: layout::text_columns(areas.main),
+        columns: if is_bare {
+            area.width
+        } else {
+            layout::text_columns(areas.main)
+        },
     });
+    if is_bare
+        && let Some(scene) = &scene
+        && let Some((account, _)) = &state.focus
+    {
+        let (facts, _) =
+            timeline::draw(canvas, scene, &mut memo.cards, &memo.colours, area, account);
+        drawn.facts = Some(facts);
+        return;
+    }
     match (&scene, &state.focus) {
         (Some(scene), Some((account, _))) => {
             if let Some(header) = areas.header {
@@ -172,6 +191,7 @@ fn popup(
     drawn.cursor = found.cursor;
     if let Some(facts) = &mut drawn.facts {
         facts.decision_end_seen = found.decision_end_seen;
+        facts.overlay_scroll_max = found.scroll_max;
     }
 }
 
@@ -191,7 +211,11 @@ fn conversation(
     let mut strips = decision_bar::rows(scene, &key(Action::OpenDecision));
     strips.extend(hints::link_row(scene));
     strips.extend(todo_strip::run_rows(scene, is_roomy));
-    strips.extend(todo_strip::todo_row(scene, area.width));
+    if scene.state.screen.todos_open {
+        strips.extend(todo_strip::todo_rows(scene, usize::from(rows / 3)));
+    } else {
+        strips.extend(todo_strip::todo_row(scene, area.width));
+    }
     strips.extend(todo_strip::queue_row(scene, &key(Action::ShowQueue)));
     let composer_height = plan.height.min(area.height.saturating_sub(3));
     let strip_room = area.height.saturating_sub(composer_height + 2);
@@ -212,6 +236,7 @@ fn conversation(
         account,
     );
     drawn.wants = wants;
+    drawn.selected = timeline::selected(scene, &mut memo.cards, &memo.colours);
     facts.composer_columns = composer::text_columns(area.width);
     let mut y = timeline.bottom() + gap;
     for strip in &strips {

@@ -90,6 +90,9 @@ pub(crate) fn put_row(
 ) -> u16 {
     let mut x = area.x;
     for span in &row.spans {
+        if canvas.is_bare && span.role.is_frame() {
+            continue;
+        }
         let style = style(canvas, span.role, span.emphasis, is_dim);
         let start = x;
         x = canvas.put_styled(x, y, &span.text, area.right().saturating_sub(x), style);

@@ -66,7 +66,7 @@ roles! {
     Panel "panel" "text on panel";
     /// Header and status line.
     Bar "bar" "text on raised";
-    BarMuted "bar-muted" "muted on raised";
+    BarMuted "bar-muted" "muted";
     You "you" "blue bold";
     Agent "agent" "purple bold";
     System "system" "cyan bold";
@@ -109,9 +109,9 @@ roles! {
     Key "key" "accent bold";
     Hint "hint" "muted";
     Popup "popup" "text on raised";
-    PopupBorder "popup-border" "accent on raised";
-    PopupTitle "popup-title" "text on raised bold";
-    PopupMuted "popup-muted" "muted on raised";
+    PopupBorder "popup-border" "accent";
+    PopupTitle "popup-title" "text bold";
+    PopupMuted "popup-muted" "muted";
     /// A button of a popup, and the same with the cursor on it.
     Button "button" "text on selection";
     ButtonFocused "button-focused" "background on accent bold";
@@ -253,6 +253,42 @@ pub const SHIPPED: &[(&str, &str)] = &[
         "high-contrast-light",
         include_str!("../../themes/high-contrast-light.toml"),
     ),
+    (
+        "catppuccin-mocha",
+        include_str!("../../themes/catppuccin-mocha.toml"),
+    ),
+    (
+        "catppuccin-latte",
+        include_str!("../../themes/catppuccin-latte.toml"),
+    ),
+    (
+        "gruvbox-dark",
+        include_str!("../../themes/gruvbox-dark.toml"),
+    ),
+    (
+        "gruvbox-light",
+        include_str!("../../themes/gruvbox-light.toml"),
+    ),
+    ("nord", include_str!("../../themes/nord.toml")),
+    ("rose-pine", include_str!("../../themes/rose-pine.toml")),
+    (
+        "rose-pine-dawn",
+        include_str!("../../themes/rose-pine-dawn.toml"),
+    ),
+    (
+        "solarized-dark",
+        include_str!("../../themes/solarized-dark.toml"),
+    ),
+    (
+        "solarized-light",
+        include_str!("../../themes/solarized-light.toml"),
+    ),
+    ("tokyo-night", include_str!("../../themes/tokyo-night.toml")),
+    (
+        "tokyo-night-day",
+        include_str!("../../themes/tokyo-night-day.toml"),
+    ),
+    ("dracula", include_str!("../../themes/dracula.toml")),
     ("ansi-16", include_str!("../../themes/ansi-16.toml")),
     ("mono", include_str!("../../themes/mono.toml")),
 ];

@@ -4,6 +4,7 @@ use super::canvas::Canvas;
 use super::item::{Card, Lead, Scene, Segment, message, tool};
 use super::layout::{Rows, Sight, Start, solve, text_columns};
 use super::prose::{Prose, put_row};
+use super::selection::{self, Collected};
 use super::theme::Role;
 use crate::app::screen::Target;
 use crate::app::screen::viewport::{Anchor, LayoutFacts};
@@ -146,7 +147,12 @@ pub(crate) fn draw(
         colours,
     };
     let sight = solve(&mut entries, area.height, start, viewport.delta, reveal);
-    paint(canvas, scene, cards, area, &sight);
+    let span = scene
+        .state
+        .screen
+        .selection
+        .and_then(|selection| selection::span(&selection, scene.entries()));
+    paint(canvas, scene, cards, area, &sight, span);
     let wants = wants(scene, cards, &sight);
 
     let is_at_newest = sight.is_at_end && !timeline.has_newer;
@@ -202,13 +208,24 @@ fn wants(scene: &Scene<'_>, cards: &Cards, sight: &Sight) -> Vec<Job> {
         .collect()
 }
 
-fn paint(canvas: &mut Canvas<'_>, scene: &Scene<'_>, cards: &Cards, area: Rect, sight: &Sight) {
+fn paint(
+    canvas: &mut Canvas<'_>,
+    scene: &Scene<'_>,
+    cards: &Cards,
+    area: Rect,
+    sight: &Sight,
+    span: Option<selection::Span>,
+) {
     let mut y = area.y + sight.blank;
     let selected = scene.conversation.viewport.selected;
-    let text = Rect {
-        x: area.x + 2,
-        width: text_columns(area),
-        ..area
+    let text = if canvas.is_bare {
+        area
+    } else {
+        Rect {
+            x: area.x + 2,
+            width: text_columns(area),
+            ..area
+        }
     };
     for (index, first, shown) in &sight.shown {
         let Some(entry) = scene.entries().get(*index) else {
@@ -232,7 +249,7 @@ fn paint(canvas: &mut Canvas<'_>, scene: &Scene<'_>, cards: &Cards, area: Rect, 
             },
         );
         for row in *first..first + u32::from(*shown) {
-            if row >= kept.card.lead {
+            if row >= kept.card.lead && !canvas.is_bare {
                 if is_selected {
                     let whole = Rect::new(area.x, y, text.width + 3, 1);
                     canvas.fill(whole.intersection(area), Role::SelectedEntry);
@@ -242,6 +259,16 @@ fn paint(canvas: &mut Canvas<'_>, scene: &Scene<'_>, cards: &Cards, area: Rect, 
                 }
             }
             let end = paint_row(canvas, kept, row, text, y);
+            if row >= kept.card.lead {
+                if let Some(words) = &scene.state.screen.marked {
+                    mark_words(canvas, text, y, words.as_str());
+                }
+                if let Some((start, end)) = span.and_then(|span| span.cells(*index, row)) {
+                    let start = text.x.saturating_add(start).min(text.right());
+                    let end = text.x.saturating_add(end).min(text.right());
+                    canvas.tint(Rect::new(start, y, end - start, 1), Role::Marked);
+                }
+            }
             if kept.card.is_streaming
                 && row + 1 == kept.body_end()
                 && let Some(x) = end
@@ -306,7 +333,9 @@ fn paint_row(canvas: &mut Canvas<'_>, kept: &Kept, row: u32, text: Rect, y: u16)
             Segment::Body { indent, is_dim } => {
                 let area = inset(text, *indent);
                 let end = put_row(canvas, area, y, kept.body.row(at)?, *is_dim);
-                if let Some(index) = kept.body.code_at(at) {
+                if let Some(index) = kept.body.code_at(at)
+                    && !canvas.is_bare
+                {
                     copy_mark(canvas, area, y, kept.key, index);
                 }
                 Some(end)
@@ -327,6 +356,76 @@ fn inset(area: Rect, indent: u16) -> Rect {
         x: area.x + indent.min(area.width),
         width: area.width.saturating_sub(indent),
         ..area
+    }
+}
+
+/// Marks what is looked for in a row that was drawn.
+fn mark_words(canvas: &mut Canvas<'_>, area: Rect, y: u16, words: &str) {
+    let mut line = String::new();
+    // Where each cell's text begins in the line.
+    let mut cells = Vec::new();
+    for x in area.left()..area.right() {
+        let Some(cell) = canvas.buffer.cell((x, y)) else {
+            return;
+        };
+        cells.push((line.len(), x));
+        line.push_str(&cell.symbol().to_lowercase());
+    }
+    for word in words.to_lowercase().split_whitespace() {
+        for (start, found) in line.match_indices(word) {
+            let end = start + found.len();
+            for (at, x) in &cells {
+                if (start..end).contains(at) {
+                    canvas.tint(Rect::new(*x, y, 1, 1), Role::Marked);
+                }
+            }
+        }
+    }
+}
+
+/// What the mouse selected, as text.
+pub(crate) fn selected(scene: &Scene<'_>, cards: &mut Cards, colours: &Colours) -> Option<String> {
+    let selection = scene.state.screen.selection?;
+    let span = selection::span(&selection, scene.entries())?;
+    let mut collected = Collected::new(scene.columns);
+    for index in span.first.0..=span.last.0 {
+        let mut entries = Entries {
+            scene,
+            cards,
+            colours,
+        };
+        let rows = entries.rows(index);
+        let Some(kept) = cards.kept.get(&scene.entries().get(index)?.key) else {
+            continue;
+        };
+        for row in kept.card.lead..rows {
+            if let Some(cells) = span.cells(index, row) {
+                collect_row(&mut collected, kept, row, cells);
+            }
+        }
+    }
+    collected.finish()
+}
+
+fn collect_row(collected: &mut Collected, kept: &Kept, row: u32, cells: (u16, u16)) {
+    let Ok(mut at) = usize::try_from(row) else {
+        return;
+    };
+    for segment in &kept.card.segments {
+        let len = kept.len_of(segment);
+        if at >= len {
+            at -= len;
+            continue;
+        }
+        let (prose, indent) = match segment {
+            Segment::Rows(rows) => return collected.plain(&rows[at], cells),
+            Segment::Body { indent, .. } => (&kept.body, *indent),
+            Segment::Reasoning { indent } => (&kept.reasoning, *indent),
+        };
+        if let Some(row) = prose.row(at) {
+            collected.laid(row, indent, cells);
+        }
+        return;
     }
 }
 

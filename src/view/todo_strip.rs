@@ -130,6 +130,39 @@ pub(crate) fn todo_row(scene: &Scene<'_>, columns: u16) -> Option<Row> {
     Some(row.right(count, Role::Muted).hits(Target::TodoStrip))
 }
 
+/// The todo list with a row for each entry, as many as there is room for around the current one.
+pub(crate) fn todo_rows(scene: &Scene<'_>, most: usize) -> Vec<Row> {
+    let todos = &scene.conversation.todos;
+    let most = most.max(3);
+    let is_over =
+        |status: TodoStatus| matches!(status, TodoStatus::Completed | TodoStatus::Cancelled);
+    let current = todos
+        .iter()
+        .position(|todo| !is_over(todo.status))
+        .unwrap_or(0);
+    let first = current
+        .saturating_sub(most / 3)
+        .min(todos.len().saturating_sub(most));
+    let mut rows: Vec<Row> = todos
+        .iter()
+        .skip(first)
+        .take(most)
+        .map(|todo| {
+            let (mark, role, text) = todo_mark(scene, todo.status);
+            Row::of(format!("{mark} "), role)
+                .and(words::first_line(&todo.content), text)
+                .indented(2)
+                .hits(Target::TodoStrip)
+        })
+        .collect();
+    if let Some(row) = rows.first_mut() {
+        let done = todos.iter().filter(|todo| is_over(todo.status)).count();
+        let count = format!("{done}/{}", todos.len());
+        *row = std::mem::take(row).right(count, Role::Muted);
+    }
+    rows
+}
+
 /// The mark of a todo by its status, its role, and the role of its words.
 pub(crate) fn todo_mark(scene: &Scene<'_>, status: TodoStatus) -> (&'static str, Role, Role) {
     let g = scene.glyphs;

@@ -52,6 +52,9 @@ pub(crate) fn card(scene: &Scene<'_>, entry: &Entry, message: &Message, lead: &L
             Role::Muted,
         ));
     }
+    if !message.attachments.is_empty() && !message.body.is_empty() {
+        tail.push(Row::blank());
+    }
     for id in &message.attachments {
         tail.extend(attachment::rows(scene, id));
     }

@@ -16,7 +16,7 @@ pub(super) fn draw(
     id: &AccountId,
     scroll: u16,
     area: Rect,
-) {
+) -> Option<u16> {
     let Some(account) = state.account(id) else {
         let inner = frame(canvas, area, "Account", 40, 1);
         canvas.put(
@@ -26,7 +26,7 @@ pub(super) fn draw(
             inner.width,
             Role::PopupMuted,
         );
-        return;
+        return None;
     };
     let columns = 76.min(area.width.saturating_sub(8));
     let rows = rows(canvas, state, account, usize::from(columns));
@@ -46,6 +46,7 @@ pub(super) fn draw(
     }
     canvas.scrollbar(inner.right() + 1, inner, rows.len(), top, Role::PopupMuted);
     hints(canvas, state, Context::Text, inner);
+    u16::try_from(rows.len().saturating_sub(height)).ok()
 }
 
 fn rows(canvas: &Canvas<'_>, state: &State, account: &AccountState, columns: usize) -> Vec<Row> {

@@ -17,7 +17,7 @@ pub(super) fn draw(
     scroll: u16,
     memo: &mut Memo,
     area: Rect,
-) {
+) -> Option<u16> {
     let rows = most_rows(area);
     let inner = frame(canvas, area, title.as_str(), 96, rows);
     let text = &mut memo.document;
@@ -33,5 +33,7 @@ pub(super) fn draw(
         put_row(canvas, inner, y, row, false);
     }
     canvas.scrollbar(inner.right() + 1, inner, text.len(), top, Role::PopupMuted);
+    let scroll_max = u16::try_from(text.len().saturating_sub(height)).ok();
     hints(canvas, state, Context::Text, inner);
+    scroll_max
 }

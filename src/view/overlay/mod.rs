@@ -26,6 +26,8 @@ pub(crate) struct Found {
     pub cursor: Option<(u16, u16)>,
     /// The end of a decision's text was in sight.
     pub decision_end_seen: bool,
+    /// How far its text can be scrolled.
+    pub scroll_max: Option<u16>,
 }
 
 /// Draws the popup on top.
@@ -49,9 +51,9 @@ pub(crate) fn draw(
             title,
             body,
             scroll,
-        } => document::draw(canvas, state, (title, body), *scroll, memo, area),
+        } => found.scroll_max = document::draw(canvas, state, (title, body), *scroll, memo, area),
         Overlay::Account { account, scroll } => {
-            account::draw(canvas, state, account, *scroll, area);
+            found.scroll_max = account::draw(canvas, state, account, *scroll, area);
         }
         Overlay::Wizard(wizard) if wizard.kind.is_some() => {
             found.cursor = wizard::draw(canvas, state, wizard, area);
