@@ -7,6 +7,7 @@ use super::sidebar::place_name;
 use super::theme::Role;
 use super::words;
 use crate::app::screen::composer::Shown;
+use crate::app::screen::drawer;
 use crate::app::screen::{Pane, Target};
 use crate::domain::{Author, LinkState};
 use crate::text::width;
@@ -150,6 +151,19 @@ pub(crate) fn draw(
     for (line, range) in plan.shown.rows.iter().skip(top).take(rows).enumerate() {
         let y = y + u16::try_from(line).unwrap_or(0);
         draft_row(canvas, &plan.shown, range.clone(), text, y);
+    }
+    if let Some(hint) = drawer::arguments_hint(scene.state)
+        && has_focus
+        && plan.shown.rows.len() == 1
+    {
+        let x = text.x + u16::try_from(plan.shown.caret_column).unwrap_or(0);
+        canvas.put_cut(
+            x,
+            y,
+            hint.as_str(),
+            text.right().saturating_sub(x),
+            Role::Placeholder,
+        );
     }
     if rows < plan.shown.rows.len() {
         canvas.scrollbar(

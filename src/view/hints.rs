@@ -7,22 +7,12 @@ use super::sidebar::link_mark;
 use super::theme::Role;
 use super::words;
 use crate::app::Action;
-use crate::app::keymap::{Context, hinted};
-use crate::app::screen::Pane;
+use crate::app::actions::context;
+use crate::app::keymap::hinted;
 use crate::app::state::State;
 use crate::domain::{LinkState, Severity};
 use crate::text::width;
 use ratatui::layout::Rect;
-
-/// The keys that matter where the person is.
-pub(crate) fn context(state: &State) -> Context {
-    match state.screen.pane {
-        Pane::Composer if state.screen.is_normal => Context::Normal,
-        Pane::Composer => Context::Composer,
-        Pane::Timeline => Context::Timeline,
-        Pane::Sidebar => Context::Sidebar,
-    }
-}
 
 /// The right part of the status line, in so many cells.
 pub(crate) fn row(state: &State, columns: u16) -> Row {

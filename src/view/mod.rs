@@ -6,6 +6,7 @@ mod canvas;
 mod color;
 mod composer;
 mod decision_bar;
+mod drawer;
 pub mod glyphs;
 mod hints;
 mod item;
@@ -28,8 +29,8 @@ pub use theme::{Depth, Role, Theme};
 
 use crate::app::Action;
 use crate::app::screen::Target;
-use crate::app::screen::overlay::Overlay;
-use crate::app::screen::viewport::LayoutFacts;
+use crate::app::screen::overlay::{DecisionPopup, Overlay};
+use crate::app::screen::viewport::{Anchor, LayoutFacts};
 use crate::app::state::State;
 use crate::render::{Coloured, Colours, Job};
 use canvas::Canvas;
@@ -189,10 +190,42 @@ fn popup(
 ) {
     let found = overlay::draw(canvas, state, overlay, memo, area);
     drawn.cursor = found.cursor;
+    if drawn.facts.is_none()
+        && let Overlay::Decision(popup) = overlay
+    {
+        // Its keys wait for the word that it was painted.
+        drawn.facts = decision_facts(state, popup, area);
+    }
     if let Some(facts) = &mut drawn.facts {
         facts.decision_end_seen = found.decision_end_seen;
         facts.overlay_scroll_max = found.scroll_max;
     }
+}
+
+/// Facts about a decision on a screen without a conversation.
+fn decision_facts(state: &State, popup: &DecisionPopup, area: Rect) -> Option<LayoutFacts> {
+    let account = state.account(&popup.account)?;
+    let decision = account
+        .decisions
+        .iter()
+        .find(|decision| decision.id == popup.decision)?;
+    Some(LayoutFacts {
+        account: popup.account.clone(),
+        conversation: decision.conversation.clone(),
+        anchor: Anchor::Newest,
+        resolved: 0,
+        revealed: None,
+        rows: area.height,
+        columns: area.width,
+        is_short_above: false,
+        is_short_below: false,
+        first_seen: None,
+        last_seen: None,
+        is_at_newest: false,
+        decision_end_seen: false,
+        composer_columns: composer::text_columns(area.width),
+        overlay_scroll_max: None,
+    })
 }
 
 /// Timeline, strips and composer.
@@ -256,6 +289,7 @@ fn conversation(
         ..area
     };
     drawn.cursor = composer::draw(canvas, scene, &plan, composer);
+    drawer::draw(canvas, scene.state, area, composer.y);
     drawn.facts = Some(facts);
 }
 

@@ -1,6 +1,6 @@
 //! A decision in words: who asks what, in one line; used by the bar and the lists.
 
-use crate::domain::{Decision, DecisionLife, Expiry, Grant, Question};
+use crate::domain::{Decision, DecisionLife, Expiry, Question};
 use crate::view::words;
 
 /// What is asked, in a word.
@@ -28,18 +28,6 @@ pub(crate) fn headline(decision: &Decision) -> &str {
         }
         Question::Clarification { question, .. } => words::first_line(question),
         Question::Picker { title } => words::first_line(title),
-    }
-}
-
-/// What a choice grants, in the words of the person.
-pub(crate) fn grants(grant: Grant) -> &'static str {
-    match grant {
-        Grant::Answer => "",
-        Grant::Once => "this one command",
-        Grant::Session => "every command of this pattern, in this conversation",
-        Grant::Always => "every command of this pattern, everywhere, for good",
-        Grant::Deny => "nothing is run",
-        Grant::Unknown => "the server does not say what this grants",
     }
 }
 

@@ -1,7 +1,6 @@
 //! An account: how its link is, who it says it is, what it can do, and the way to sign in.
 
 use super::{frame, hints, most_rows};
-use crate::app::keymap::Context;
 use crate::app::state::{AccountState, State};
 use crate::domain::{AccountId, HistoryPaging, LinkState, Support};
 use crate::view::canvas::{Canvas, Row, wrap};
@@ -45,7 +44,7 @@ pub(super) fn draw(
         canvas.row(inner, inner.y + u16::try_from(line).unwrap_or(0), row);
     }
     canvas.scrollbar(inner.right() + 1, inner, rows.len(), top, Role::PopupMuted);
-    hints(canvas, state, Context::Text, inner);
+    hints(canvas, state, inner);
     u16::try_from(rows.len().saturating_sub(height)).ok()
 }
 

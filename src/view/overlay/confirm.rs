@@ -1,7 +1,6 @@
 //! A question with yes and no, and one line that is asked for.
 
 use super::{field, frame, hints, paragraph};
-use crate::app::keymap::Context;
 use crate::app::screen::Target;
 use crate::app::screen::overlay::{Confirm, Prompt};
 use crate::app::state::State;
@@ -31,7 +30,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, confirm: &Confirm, ar
     for (at, (label, is_focused)) in buttons.into_iter().enumerate() {
         x = button(canvas, x, y, label, is_focused, inner.right(), at) + 2;
     }
-    hints(canvas, state, Context::Confirm, inner);
+    hints(canvas, state, inner);
 }
 
 /// A button; returns the column after it.
@@ -93,6 +92,6 @@ pub(super) fn prompt(
     if !below.0.is_empty() {
         paragraph(canvas, inner, inner.y + 2, below.0, below.1);
     }
-    hints(canvas, state, Context::Line, inner);
+    hints(canvas, state, inner);
     cursor
 }

@@ -2,42 +2,18 @@
 //! choices pinned below it with what each one grants.
 
 use super::{Found, field, frame, hints, most_rows, paragraph, top};
-use crate::app::keymap::Context;
 use crate::app::screen::Target;
-use crate::app::screen::decision::{DecisionRow, rows};
+use crate::app::screen::decision::{DecisionRow, is_armed, row_words, rows};
 use crate::app::screen::overlay::DecisionPopup;
 use crate::app::screen::rows::conversation_name;
 use crate::app::state::State;
-use crate::domain::{AnswerWay, Choice, Decision, Grant, Question};
+use crate::domain::{AnswerWay, Decision, Grant, Question};
 use crate::text::width;
 use crate::view::canvas::{Canvas, wrap};
-use crate::view::item::decision::{grants, kind, standing};
+use crate::view::item::decision::{kind, standing};
 use crate::view::theme::Role;
 use crate::view::words;
 use ratatui::layout::Rect;
-
-/// Answer keys are dead for this long after the popup was painted.
-const ARMED_AFTER_MS: u128 = 400;
-
-/// One answer that can be given.
-enum Offer<'a> {
-    Choice(&'a Choice),
-    FreeText,
-    Deny,
-}
-
-/// The answers of a decision in the order of `DecisionPopup::selected`: the rows that the keys walk
-/// over, so that what is marked is what is sent.
-fn offers(decision: &Decision) -> Vec<Offer<'_>> {
-    rows(decision)
-        .into_iter()
-        .filter_map(|row| match row {
-            DecisionRow::Choice(at) => decision.choices.get(at).map(Offer::Choice),
-            DecisionRow::FreeText => Some(Offer::FreeText),
-            DecisionRow::Deny => Some(Offer::Deny),
-        })
-        .collect()
-}
 
 pub(super) fn draw(
     canvas: &mut Canvas<'_>,
@@ -81,7 +57,7 @@ pub(super) fn draw(
     } else {
         text_lines
     };
-    let offers = offers(decision);
+    let offers = rows(decision);
     let footer = footer(decision, popup, state);
     let footer_lines = wrap(&footer.0, usize::from(columns)).len();
 
@@ -123,6 +99,7 @@ pub(super) fn draw(
     let shown = usize::from(text_rows.saturating_sub(1));
     let first = usize::from(popup.scroll).min(text_lines.len().saturating_sub(shown));
     found.decision_end_seen = first + shown >= text_lines.len();
+    found.scroll_max = Some(lines(text_lines.len().saturating_sub(shown)));
     if shown > 0 && !text_lines.is_empty() {
         let block = Rect::new(inner.x, y, inner.width, lines(shown.min(text_lines.len())));
         canvas.fill(block, Role::Command);
@@ -166,11 +143,8 @@ pub(super) fn draw(
         height: offer_rows.min(inner.bottom().saturating_sub(y)),
         ..inner
     };
-    let is_live = decision.life.is_open()
-        && popup
-            .painted
-            .is_some_and(|painted| state.now.since(painted).as_millis() >= ARMED_AFTER_MS);
-    draw_offers(canvas, &offers, popup, list, is_live);
+    let is_live = decision.life.is_open() && is_armed(popup, state.now);
+    draw_offers(canvas, decision, &offers, popup, list, is_live);
     y = list.bottom() + 1;
     if let Some(line) = &popup.typing {
         let word = match decision.question {
@@ -190,70 +164,60 @@ pub(super) fn draw(
     if footer_rows > 0 {
         paragraph(canvas, inner, y, &footer.0, footer.1);
     }
-    hints(canvas, state, Context::Decision, inner);
+    hints(canvas, state, inner);
     found
 }
 
 fn draw_offers(
     canvas: &mut Canvas<'_>,
-    offers: &[Offer<'_>],
+    decision: &Decision,
+    offers: &[DecisionRow],
     popup: &DecisionPopup,
     area: Rect,
     is_live: bool,
 ) {
     let height = usize::from(area.height);
     let first = top(popup.selected, 0, offers.len(), height);
-    let name_width = offers
-        .iter()
-        .map(|offer| width(name(offer)))
-        .max()
-        .unwrap_or(0);
-    let name_width = lines(name_width).min(area.width / 2).max(6);
-    for (at, offer) in offers.iter().enumerate().skip(first).take(height) {
+    let named: Vec<_> = offers.iter().map(|row| row_words(decision, *row)).collect();
+    let name_width = named.iter().map(|(name, _)| width(name.as_str())).max();
+    let room = if named.iter().all(|(_, grants)| grants.is_empty()) {
+        area.width.saturating_sub(5)
+    } else {
+        area.width / 2
+    };
+    let name_width = lines(name_width.unwrap_or(0)).min(room).max(6);
+    for (at, (name, grants)) in named.iter().enumerate().skip(first).take(height) {
         let y = area.y + lines(at - first);
         let line = Rect {
             y,
             height: 1,
             ..area
         };
-        let is_selected = popup.selected == at;
-        if is_selected {
+        if popup.selected == at {
             canvas.fill(line, Role::Selected);
             let mark = canvas.glyphs.selection;
             canvas.put(area.x, y, mark, 1, Role::SelectionMark);
         }
-        let role = match offer {
+        let choice = match offers[at] {
+            DecisionRow::Choice(at) => decision.choices.get(at),
+            DecisionRow::FreeText | DecisionRow::Deny => None,
+        };
+        let role = match choice.map(|choice| choice.grant) {
             _ if !is_live => Role::Muted,
-            Offer::Choice(choice) => match choice.grant {
-                Grant::Always => Role::Danger,
-                Grant::Session => Role::Warning,
-                Grant::Answer | Grant::Once | Grant::Deny | Grant::Unknown => Role::Strong,
-            },
-            Offer::FreeText | Offer::Deny => Role::Strong,
+            Some(Grant::Always) => Role::Danger,
+            Some(Grant::Session) => Role::Warning,
+            Some(Grant::Answer | Grant::Once | Grant::Deny | Grant::Unknown) | None => Role::Strong,
         };
+        canvas.put_cut(area.x + 2, y, name.as_str(), name_width, role);
         let end = area.x + 2 + name_width;
-        canvas.put_cut(area.x + 2, y, name(offer), name_width, role);
-        let (mark, detail) = match offer {
-            Offer::Choice(choice) if choice.is_current => (canvas.glyphs.check, "as it is now"),
-            Offer::Choice(choice) => (" ", grants(choice.grant)),
-            Offer::FreeText => (" ", "in your own words"),
-            Offer::Deny => (" ", grants(Grant::Deny)),
-        };
-        canvas.put(end + 1, y, mark, 1, Role::Good);
+        if choice.is_some_and(|choice| choice.is_current) {
+            canvas.put(end + 1, y, canvas.glyphs.check, 1, Role::Good);
+        }
         let room = area.right().saturating_sub(end + 3);
-        canvas.put_cut(end + 3, y, detail, room, Role::PopupMuted);
+        canvas.put_cut(end + 3, y, grants, room, Role::PopupMuted);
         canvas.hits.add(line, Target::OverlayRow(at));
     }
     canvas.scrollbar(area.right(), area, offers.len(), first, Role::PopupMuted);
-}
-
-fn name<'a>(offer: &Offer<'a>) -> &'a str {
-    match offer {
-        Offer::Choice(choice) if choice.label.is_empty() => choice.value.as_str(),
-        Offer::Choice(choice) => choice.label.as_str(),
-        Offer::FreeText => "Something else",
-        Offer::Deny => "Deny",
-    }
 }
 
 /// What stands over the text, and the text that scrolls.

@@ -1,7 +1,6 @@
 //! A text to read.
 
 use super::{frame, hints, most_rows};
-use crate::app::keymap::Context;
 use crate::app::state::State;
 use crate::text::SafeText;
 use crate::view::Memo;
@@ -34,6 +33,6 @@ pub(super) fn draw(
     }
     canvas.scrollbar(inner.right() + 1, inner, text.len(), top, Role::PopupMuted);
     let scroll_max = u16::try_from(text.len().saturating_sub(height)).ok();
-    hints(canvas, state, Context::Text, inner);
+    hints(canvas, state, inner);
     scroll_max
 }

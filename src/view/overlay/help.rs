@@ -1,10 +1,10 @@
 //! The help page, made from the live keymap.
 
-use super::{frame, hints, input, most_rows};
-use crate::app::keymap::Context;
+use super::{Found, frame, hints, input, most_rows};
+use crate::app::screen::help::{self, HelpRow};
 use crate::app::screen::overlay::Line;
 use crate::app::state::State;
-use crate::text::width;
+use crate::text::{graphemes, width};
 use crate::view::canvas::{Canvas, Row};
 use crate::view::theme::Role;
 use ratatui::layout::Rect;
@@ -15,7 +15,7 @@ pub(super) fn draw(
     scroll: u16,
     filter: &Line,
     area: Rect,
-) -> Option<(u16, u16)> {
+) -> Found {
     let rows = rows(state, &filter.text);
     let inner = frame(canvas, area, "Keys", 84, most_rows(area));
     let cursor = input(
@@ -36,44 +36,53 @@ pub(super) fn draw(
         canvas.row(body, body.y + u16::try_from(line).unwrap_or(0), row);
     }
     canvas.scrollbar(body.right() + 1, body, rows.len(), top, Role::PopupMuted);
-    hints(canvas, state, Context::Text, inner);
-    cursor
+    hints(canvas, state, inner);
+    Found {
+        cursor,
+        scroll_max: Some(u16::try_from(rows.len().saturating_sub(height)).unwrap_or(u16::MAX)),
+        ..Found::default()
+    }
 }
 
 fn rows(state: &State, filter: &str) -> Vec<Row> {
-    let needle = filter.trim().to_lowercase();
+    let page = help::rows(&state.keymap, filter);
+    let column = page
+        .iter()
+        .map(|row| match row {
+            HelpRow::Key { keys, .. } => width(keys),
+            HelpRow::Heading(_) => 0,
+        })
+        .max()
+        .unwrap_or(0)
+        .min(30);
     let mut rows = Vec::new();
-    for (context, bindings) in state.keymap.help() {
-        let fitting: Vec<_> = bindings
-            .into_iter()
-            .filter(|(keys, action)| {
-                needle.is_empty()
-                    || keys.to_lowercase().contains(&needle)
-                    || action.title().to_lowercase().contains(&needle)
-                    || action.name().contains(&needle)
-            })
-            .collect();
-        if fitting.is_empty() {
-            continue;
-        }
-        if !rows.is_empty() {
-            rows.push(Row::blank());
-        }
-        rows.push(Row::of(context.title(), Role::Heading));
-        let column = fitting
-            .iter()
-            .map(|(keys, _)| width(keys))
-            .max()
-            .unwrap_or(0)
-            .min(30);
-        for (keys, action) in fitting {
-            let gap = " ".repeat(column.saturating_sub(width(&keys)) + 2);
-            rows.push(
-                Row::of(keys, Role::Key)
-                    .and(gap, Role::Text)
-                    .and(action.title(), Role::Text)
-                    .indented(2),
-            );
+    for row in page {
+        match row {
+            HelpRow::Heading(title) => {
+                if !rows.is_empty() {
+                    rows.push(Row::blank());
+                }
+                rows.push(Row::of(title, Role::Heading));
+            }
+            HelpRow::Key {
+                keys,
+                title,
+                matched,
+            } => {
+                let gap = " ".repeat(column.saturating_sub(width(&keys)) + 2);
+                let mut row = Row::of(keys, Role::Key).and(gap, Role::Text).indented(2);
+                let mut at = 0;
+                for cluster in graphemes(title) {
+                    let role = if matched.contains(&at) {
+                        Role::Match
+                    } else {
+                        Role::Text
+                    };
+                    row = row.and(cluster, role);
+                    at += cluster.len();
+                }
+                rows.push(row);
+            }
         }
     }
     if rows.is_empty() {

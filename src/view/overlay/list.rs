@@ -1,7 +1,6 @@
 //! Popups that are lists.
 
 use super::{frame, hints, input, most_rows, paragraph, top};
-use crate::app::keymap::Context;
 use crate::app::screen::Target;
 use crate::app::screen::overlay::{Line, List, Overlay};
 use crate::app::screen::rows::{self, ListRow};
@@ -70,12 +69,7 @@ pub(super) fn draw(
         paragraph(canvas, body, y, shape.nothing, Role::PopupMuted);
     }
     draw_rows(canvas, state, &rows, shape.list, body);
-    let context = if shape.filter.is_some() {
-        Context::Filter
-    } else {
-        Context::List
-    };
-    hints(canvas, state, context, inner);
+    hints(canvas, state, inner);
     cursor
 }
 

@@ -13,6 +13,8 @@ use super::Memo;
 use super::canvas::{Canvas, wrap};
 use super::layout::centered;
 use super::theme::Role;
+use crate::app::Action;
+use crate::app::actions::context;
 use crate::app::keymap::{Context, hinted};
 use crate::app::screen::Target;
 use crate::app::screen::overlay::{Line, Overlay};
@@ -43,7 +45,7 @@ pub(crate) fn draw(
     match overlay {
         Overlay::Decision(popup) => return decision::draw(canvas, state, popup, area),
         Overlay::Help { scroll, filter } => {
-            found.cursor = help::draw(canvas, state, *scroll, filter, area);
+            return help::draw(canvas, state, *scroll, filter, area);
         }
         Overlay::Confirm(confirm) => confirm::draw(canvas, state, confirm, area),
         Overlay::Prompt(prompt) => found.cursor = confirm::prompt(canvas, state, prompt, area),
@@ -111,7 +113,8 @@ fn frame(canvas: &mut Canvas<'_>, area: Rect, title: &str, columns: u16, rows: u
 }
 
 /// The keys of a popup at the bottom of its frame.
-fn hints(canvas: &mut Canvas<'_>, state: &State, context: Context, inner: Rect) {
+fn hints(canvas: &mut Canvas<'_>, state: &State, inner: Rect) {
+    let context = context(state);
     let Some(y) = frame_bottom(canvas, inner) else {
         return;
     };
@@ -119,7 +122,12 @@ fn hints(canvas: &mut Canvas<'_>, state: &State, context: Context, inner: Rect) 
     let mut parts: Vec<(String, &str)> = Vec::new();
     let mut used = 0;
     for (action, word) in hinted(context) {
-        if let Some(keys) = state.keymap.hint(*action, context) {
+        // Everybody knows Esc, whatever else closes too.
+        let place = match action {
+            Action::Escape => Context::Global,
+            _ => context,
+        };
+        if let Some(keys) = state.keymap.hint(*action, place) {
             let wide = width(&keys) + width(word) + 4;
             if used + wide > room {
                 break;
@@ -216,7 +224,7 @@ fn paragraph(canvas: &mut Canvas<'_>, area: Rect, y: u16, text: &str, role: Role
 }
 
 /// The first row of a list in sight, so that the cursor is.
-fn top(selected: usize, scroll: usize, total: usize, height: usize) -> usize {
+pub(crate) fn top(selected: usize, scroll: usize, total: usize, height: usize) -> usize {
     scroll
         .min(total.saturating_sub(height))
         .min(selected)

@@ -1,7 +1,7 @@
 //! Adding an account: the fields of its kind, and what the check found.
 
+use super::confirm::button;
 use super::{field, frame, hints, paragraph};
-use crate::app::keymap::Context;
 use crate::app::screen::Target;
 use crate::app::screen::overlay::{Line, Wizard};
 use crate::app::state::State;
@@ -16,7 +16,7 @@ pub(super) fn draw(
     area: Rect,
 ) -> Option<(u16, u16)> {
     let kind = wizard.kind.and_then(|at| state.kinds.get(at))?;
-    let rows = u16::try_from(kind.fields.len() * 3 + 4).unwrap_or(u16::MAX);
+    let rows = u16::try_from(kind.fields.len() * 3 + 5).unwrap_or(u16::MAX);
     let title = format!("Add an account: {}", kind.title);
     let inner = frame(canvas, area, &title, 66, rows);
     let is_tight = inner.height < rows;
@@ -71,6 +71,15 @@ pub(super) fn draw(
         }
         y += step;
     }
+    let label = match &wizard.result {
+        Some(Ok(_)) => "Save",
+        _ => "Connect and see",
+    };
+    if y < inner.bottom() {
+        let is_focused = wizard.focused >= kind.fields.len();
+        button(canvas, inner.x + 19, y, label, is_focused, inner.right(), 0);
+        y += if is_tight { 1 } else { 2 };
+    }
     let (text, role) = match &wizard.result {
         _ if wizard.is_checking => ("Connecting, to see what is there", Role::Info),
         Some(Ok(found)) => (found.as_str(), Role::Good),
@@ -82,6 +91,6 @@ pub(super) fn draw(
     };
     let y = y.min(inner.bottom().saturating_sub(1));
     paragraph(canvas, inner, y, text, role);
-    hints(canvas, state, Context::Line, inner);
+    hints(canvas, state, inner);
     cursor
 }
