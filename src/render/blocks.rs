@@ -68,6 +68,8 @@ pub(super) fn split(source: &str, from: usize) -> Vec<Block> {
     }
     let mut blocks: Vec<Block> = Vec::new();
     let mut footnotes: Vec<(usize, String)> = Vec::new();
+    // Where the parser sees each block end.
+    let mut ends: Vec<usize> = Vec::new();
     let mut depth = 0usize;
     let mut events = Parser::new_ext(text, syntax()).into_offset_iter();
     for (event, range) in events.by_ref() {
@@ -79,6 +81,8 @@ pub(super) fn split(source: &str, from: usize) -> Vec<Block> {
                 _ => Kind::Other,
             };
             begin(&mut blocks, from + start, kind);
+            ends.push(from + range.end);
+            ends.truncate(blocks.len());
         }
         match event {
             Event::Start(tag) => {
@@ -107,13 +111,14 @@ pub(super) fn split(source: &str, from: usize) -> Vec<Block> {
         })
         .collect();
     definitions.sort_by_key(|(at, _)| *at);
+    take_in_definitions(source, &mut blocks, &ends);
     // Each block ends where the next one begins.
-    let ends: Vec<usize> = blocks[1..]
+    let starts: Vec<usize> = blocks[1..]
         .iter()
         .map(|b| b.range.start)
         .chain([source.len()])
         .collect();
-    for (block, end) in blocks.iter_mut().zip(ends) {
+    for (block, end) in blocks.iter_mut().zip(starts) {
         block.range.end = end;
     }
     for (at, definition) in definitions {
@@ -135,6 +140,31 @@ fn begin(blocks: &mut Vec<Block>, start: usize, kind: Kind) {
         definitions: Vec::new(),
         footnotes: Vec::new(),
     });
+}
+
+/// Between blocks stand blank lines and link definitions. A definition right above a block is read
+/// as the start of a paragraph, and some things can't interrupt a paragraph: without it the block
+/// might be read as something else.
+fn take_in_definitions(source: &str, blocks: &mut [Block], ends: &[usize]) {
+    for (block, end) in blocks[1..].iter_mut().zip(ends) {
+        let start = block.range.start;
+        let Some(between) = source.get(*end..start) else {
+            continue;
+        };
+        let mut lines = between.split_inclusive('\n');
+        let mut at = *end;
+        if !source[..at].ends_with('\n') {
+            at += lines.next().map_or(0, str::len);
+        }
+        let mut first = at;
+        for line in lines {
+            at += line.len();
+            if line.trim().is_empty() {
+                first = at;
+            }
+        }
+        block.range.start = first.min(start);
+    }
 }
 
 fn block_at(blocks: &mut [Block], at: usize) -> &mut Block {

@@ -10,12 +10,10 @@ use crate::text::{clusters, truncate, width};
 /// A block of code as it stands in the source.
 pub(super) struct Code<'a> {
     pub language: &'a str,
+    /// Whole lines, each with its line feed.
     pub text: &'a str,
     /// Whether its last line is known; colours wait for it.
     pub is_closed: bool,
-    /// What the frame says: the language, or something else for text that is no code.
-    pub label: &'a str,
-    pub role: Role,
 }
 
 /// Appends the rows of a block of code. Gives the block for copying, with a job when its colours
@@ -31,32 +29,27 @@ pub(super) fn rows(
     let inner = options.cells().saturating_sub(prefix.width()).max(4);
     let frame = Frame::of(options);
     let mut top = prefix.next();
-    top.extend(frame.top(code.label, inner));
+    top.extend(frame.top(code.language, inner));
     rows.push(Row::new(top));
-    let bar = Span::new(format!("{} ", frame.side), Role::Frame);
-    prefix.push(bar);
+    let text = code.text.strip_suffix('\n').unwrap_or(code.text);
     let mut want = None;
     if is_diff(code.language) {
-        for row in super::diff::lines(code.text, inner - 2, options) {
+        prefix.push(frame.bar());
+        for row in super::diff::lines(text, inner - BAR, options) {
             push(prefix, row, rows);
         }
-    } else {
-        let job = Job::new(code.language, code.text).filter(|_| code.is_closed);
+        prefix.pop();
+    } else if !code.text.is_empty() {
+        let job = Job::new(code.language, text).filter(|_| code.is_closed);
         let coloured = job.as_ref().and_then(|job| coloured(job.key()));
         if coloured.is_none() {
             want = job;
         }
-        for (number, line) in code.text.lines().enumerate() {
-            let spans = match coloured.as_deref().and_then(|c| c.line(number)) {
-                Some(pieces) => coloured_spans(line, pieces),
-                None => vec![Span::new(line, code.role)],
-            };
-            for row in fit_line(spans, inner - 2, options) {
-                push(prefix, row, rows);
-            }
+        for (number, line) in text.split('\n').enumerate() {
+            let pieces = coloured.as_deref().and_then(|c| c.line(number));
+            line_rows(line, pieces, prefix, options, rows);
         }
     }
-    prefix.pop();
     if code.is_closed {
         let mut bottom = prefix.next();
         bottom.push(frame.bottom(inner));
@@ -69,6 +62,30 @@ pub(super) fn rows(
     };
     (block, want)
 }
+
+/// Appends the rows of one line of code.
+pub(super) fn line_rows(
+    line: &str,
+    pieces: Option<&[(u32, Role)]>,
+    prefix: &mut Prefix,
+    options: &Options,
+    rows: &mut Vec<Row>,
+) {
+    let inner = options.cells().saturating_sub(prefix.width()).max(4);
+    let spans = match pieces {
+        Some(pieces) => coloured_spans(line, pieces),
+        None if line.is_empty() => Vec::new(),
+        None => vec![Span::new(line, Role::CodeBlock)],
+    };
+    prefix.push(Frame::of(options).bar());
+    for row in fit_line(spans, inner - BAR, options) {
+        push(prefix, row, rows);
+    }
+    prefix.pop();
+}
+
+/// Cells of the bar before code.
+const BAR: usize = 2;
 
 /// Whether a language names diffs.
 pub(super) fn is_diff(language: &str) -> bool {
@@ -224,6 +241,10 @@ impl Frame {
             Span::new(label, Role::CodeLabel),
             Span::new(format!(" {}", self.line.repeat(rest)), Role::Frame),
         ]
+    }
+
+    fn bar(&self) -> Span {
+        Span::new(format!("{} ", self.side), Role::Frame)
     }
 
     fn bottom(&self, cells: usize) -> Span {

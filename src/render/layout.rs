@@ -4,8 +4,9 @@
 //! the same as from scratch, by whatever steps the text came.
 
 use super::blocks::{self, Block, Kind};
+use super::flow::Prefix;
 use super::highlight::{Colours, Job};
-use super::markdown::{self, BlockRows, CodeBlock, Surroundings};
+use super::markdown::{self, BlockRows, CodeBlock, Fence, Surroundings};
 use super::row::{Role, Row, Span};
 use super::{Options, ansi};
 use crate::text::common_prefix;
@@ -22,7 +23,21 @@ pub struct Layout {
     rows: Vec<Row>,
     /// Of labels defined twice the first one counts.
     definitions: BTreeMap<String, String>,
-    footnotes: Vec<String>,
+    footnotes: BTreeSet<String>,
+    open: Option<OpenFence>,
+}
+
+/// A block of code at the end of the text that goes on. Nothing but its closing fence ends it, so
+/// text that comes is more lines of it and the rest needs no look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct OpenFence {
+    fence: Fence,
+    /// Bytes of the source, up to the end of the last whole line.
+    bytes: usize,
+    /// Rows, up to the same place.
+    rows: usize,
+    /// Bytes of the code for copying, up to the same place.
+    code: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -55,14 +70,16 @@ impl Layout {
         }
         // The parser is not ours; should it fail, the text is still there to read.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            self.change(source, common, options, colours);
+            if !self.grow_open_fence(source, common, options, colours) {
+                self.change(source, common, options, colours);
+            }
         }));
         if outcome.is_err() {
             self.forget();
             self.options = Some(*options);
             self.rows = ansi::plain(source, options);
         }
-        self.source.truncate(common_prefix(&self.source, source));
+        self.source.truncate(common.min(self.source.len()));
         self.source.push_str(&source[self.source.len()..]);
         self.colours_seen = colours.revision();
         &self.rows
@@ -86,8 +103,13 @@ impl Layout {
             let start = first + usize::from(laid.has_gap);
             for code in &laid.code {
                 found.push(CodeBlock {
+                    language: code.language.clone(),
+                    text: code
+                        .text
+                        .strip_suffix('\n')
+                        .unwrap_or(&code.text)
+                        .to_owned(),
                     rows: code.rows.start + start..code.rows.end + start,
-                    ..code.clone()
                 });
             }
             first += laid.rows;
@@ -141,6 +163,9 @@ impl Layout {
             fresh.extend(blocks::split(source, from));
         }
         let affected = self.define(first, &fresh);
+        let is_quiet = affected.labels.is_empty()
+            && !affected.footnotes
+            && self.colours_seen == colours.revision();
         // Blocks before whose links or colours are others now are laid out again as well.
         let dirty = |laid: &Laid| {
             laid.asked
@@ -149,9 +174,12 @@ impl Layout {
                 || (affected.footnotes && laid.refers)
                 || laid.wants.iter().any(|job| colours.has(job))
         };
-        let start = self.blocks[..first].iter().position(dirty).unwrap_or(first);
-        let kept_rows: usize = self.blocks[..start].iter().map(|b| b.rows).sum();
-        let mut old_rows = self.rows.split_off(kept_rows).into_iter();
+        let start = match is_quiet {
+            true => first,
+            false => self.blocks[..first].iter().position(dirty).unwrap_or(first),
+        };
+        let old_count: usize = self.blocks[start..].iter().map(|b| b.rows).sum();
+        let mut old_rows = self.rows.split_off(self.rows.len() - old_count).into_iter();
         let old = self.blocks.split_off(start);
         let between: Vec<Block> = old[..first - start]
             .iter()
@@ -198,6 +226,109 @@ impl Layout {
             laid.block = block;
             self.blocks.push(laid);
         }
+        self.open = self.find_open_fence(source);
+    }
+
+    fn find_open_fence(&self, source: &str) -> Option<OpenFence> {
+        let last = self.blocks.last()?;
+        let text = &source[last.block.range.clone()];
+        let fence = Fence::opening(text)?;
+        let [code] = &last.code[..] else {
+            return None;
+        };
+        // The first line must be whole, and a diff is more than its lines.
+        let first_end = text.find('\n')?;
+        let lines = &text[first_end + 1..];
+        if lines.is_empty()
+            || super::code::is_diff(&code.language)
+            || last.block.kind != Kind::Other
+        {
+            return None;
+        }
+        if lines
+            .split('\n')
+            .any(|line| fence.is_closed_by(line.trim_start_matches(' ')))
+        {
+            return None;
+        }
+        // Only what ends with a line feed is sure to stay as it is.
+        let rest = lines.len() - lines.rfind('\n').map_or(0, |at| at + 1);
+        let last_line = &lines[lines.len() - rest..];
+        if is_unsure(last_line) {
+            return None;
+        }
+        let mut last_rows = Vec::new();
+        if !last_line.is_empty() {
+            let options = self.options.as_ref()?;
+            super::code::line_rows(
+                &crate::text::clean_line(last_line),
+                None,
+                &mut Prefix::default(),
+                options,
+                &mut last_rows,
+            );
+        }
+        Some(OpenFence {
+            fence,
+            bytes: source.len() - rest,
+            rows: self.rows.len().checked_sub(last_rows.len())?,
+            code: code.text.rfind('\n').map_or(0, |at| at + 1),
+        })
+    }
+
+    /// Lays out more lines of a block of code that is open; false when something else changed.
+    fn grow_open_fence(
+        &mut self,
+        source: &str,
+        common: usize,
+        options: &Options,
+        colours: &Colours,
+    ) -> bool {
+        let Some(mut open) = self.open.filter(|open| {
+            open.bytes <= common
+                && open.bytes < source.len()
+                && self.colours_seen == colours.revision()
+        }) else {
+            return false;
+        };
+        let has_front = self
+            .blocks
+            .first()
+            .is_some_and(|b| b.block.kind == Kind::FrontMatter);
+        if blocks::front_matter(source).is_some() != has_front {
+            return false;
+        }
+        let more = &source[open.bytes..];
+        let closes = |line: &str| open.fence.is_closed_by(line.trim_start_matches(' '));
+        if more.split('\n').any(closes) || more.split('\n').next_back().is_some_and(is_unsure) {
+            return false;
+        }
+        let Some(last) = self.blocks.last_mut() else {
+            return false;
+        };
+        let Some(code) = last.code.first_mut() else {
+            return false;
+        };
+        last.rows -= self.rows.len() - open.rows;
+        self.rows.truncate(open.rows);
+        code.text.truncate(open.code);
+        for line in more.split_inclusive('\n') {
+            let before = self.rows.len();
+            let text = crate::text::clean_line(line.strip_suffix('\n').unwrap_or(line));
+            super::code::line_rows(&text, None, &mut Prefix::default(), options, &mut self.rows);
+            last.rows += self.rows.len() - before;
+            code.text.push_str(&text);
+            if line.ends_with('\n') {
+                code.text.push('\n');
+                open.bytes += line.len();
+                open.rows = self.rows.len();
+                open.code = code.text.len();
+            }
+        }
+        code.rows.end = last.rows - usize::from(last.has_gap);
+        last.block.range.end = source.len();
+        self.open = Some(open);
+        true
     }
 
     /// Takes over the definitions of the blocks as they are now. Tells what changed by that.
@@ -233,12 +364,16 @@ impl Layout {
                 .chain(fresh)
                 .flat_map(|b| b.footnotes.iter().cloned())
                 .collect();
-            let footnotes: Vec<String> = footnotes.into_iter().collect();
             affected.footnotes = footnotes != self.footnotes;
             self.footnotes = footnotes;
         }
         affected
     }
+}
+
+/// Blanks that no line feed ends yet: the parser has its own mind about them.
+fn is_unsure(line: &str) -> bool {
+    !line.is_empty() && line.bytes().all(|b| b == b' ')
 }
 
 #[derive(Default)]

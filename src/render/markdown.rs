@@ -13,7 +13,7 @@ use pulldown_cmark::{
     BlockQuoteKind, BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Parser, Tag,
     TagEnd,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CodeBlock {
     pub language: String,
+    /// Without the line feed at its end, as a layout gives it out.
     pub text: String,
     /// The rows it takes, frame included.
     pub rows: Range<usize>,
@@ -31,7 +32,7 @@ pub(super) struct Surroundings<'a> {
     /// Targets by label.
     pub definitions: &'a BTreeMap<String, String>,
     /// Labels of footnotes that are defined.
-    pub footnotes: &'a [String],
+    pub footnotes: &'a BTreeSet<String>,
     pub colours: &'a Colours,
     pub options: &'a Options,
 }
@@ -53,12 +54,12 @@ pub(super) fn block(source: &str, around: &Surroundings<'_>) -> BlockRows {
     // that may be meant goes before the block and its events are passed over. The rule behind them
     // keeps the block from becoming part of the last.
     let mut with_stubs = String::new();
-    if source.contains("[^") {
-        for name in around.footnotes {
-            if source.contains(&format!("[^{name}]")) {
-                with_stubs.push_str("[^");
-                with_stubs.push_str(name);
-                with_stubs.push_str("]: -\n\n");
+    for (at, mark) in source.match_indices("[^") {
+        let name = source[at + mark.len()..].split(']').next();
+        if let Some(name) = name.filter(|name| around.footnotes.contains(*name)) {
+            let stub = format!("[^{name}]: -\n\n");
+            if !with_stubs.contains(&stub) {
+                with_stubs.push_str(&stub);
             }
         }
     }
@@ -215,7 +216,11 @@ impl<'a> Writer<'a> {
                     CodeBlockKind::Indented => String::new(),
                 };
                 self.code = Some(OpenCode {
-                    is_closed: is_closed(&self.text[range]),
+                    is_closed: is_closed(
+                        &self.text[range],
+                        self.quotes.len(),
+                        self.lists.is_empty(),
+                    ),
                     language,
                     text: String::new(),
                 });
@@ -502,13 +507,10 @@ impl<'a> Writer<'a> {
         let Some(open) = self.code.take() else {
             return;
         };
-        let text = clean_code(&open.text);
         let code = Code {
             language: &open.language,
-            text: &text,
+            text: &clean_code(&open.text),
             is_closed: open.is_closed,
-            label: &open.language,
-            role: Role::CodeBlock,
         };
         let (block, want) = code::rows(
             &code,
@@ -624,21 +626,44 @@ fn language(info: &str) -> String {
 
 /// Whether a block of code ends with the fence it began with. An indented one counts as closed:
 /// whatever comes, the lines there stay.
-fn is_closed(block: &str) -> bool {
-    let fence = block.trim_start_matches(' ');
-    let Some(mark) = fence.chars().next().filter(|c| matches!(c, '`' | '~')) else {
+fn is_closed(block: &str, quotes: usize, is_outside_lists: bool) -> bool {
+    let Some(fence) = Fence::opening(block.trim_start_matches(' ')) else {
         return true;
     };
-    let length = fence.len() - fence.trim_start_matches(mark).len();
-    if length < 3 {
-        return true;
+    let Some((_, lines)) = block.split_once('\n') else {
+        return false;
+    };
+    let last = lines.trim_end_matches(['\n', ' ']).rsplit('\n').next();
+    last.is_some_and(|mut line| {
+        for _ in 0..quotes {
+            line = line.trim_start_matches(' ');
+            line = line.strip_prefix('>').unwrap_or(line);
+        }
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        // One blank belongs to the mark of the quote; in lists any number to their indent.
+        (indent < 4 + quotes.min(1) || !is_outside_lists) && fence.is_closed_by(&line[indent..])
+    })
+}
+
+/// The marks that open a block of code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Fence {
+    mark: char,
+    length: usize,
+}
+
+impl Fence {
+    /// The fence that a text begins with.
+    pub fn opening(text: &str) -> Option<Self> {
+        let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let length = text.len() - text.trim_start_matches(mark).len();
+        (length >= 3).then_some(Self { mark, length })
     }
-    let last = block.trim_end_matches(['\n', ' ']).rsplit('\n').next();
-    block.contains('\n')
-        && last.is_some_and(|line| {
-            let line = line.trim_start_matches([' ', '>', '\t']);
-            line.len() >= length && line.chars().all(|c| c == mark)
-        })
+
+    pub fn is_closed_by(self, line: &str) -> bool {
+        let line = line.trim_end_matches(' ');
+        line.len() >= self.length && line.chars().all(|c| c == self.mark)
+    }
 }
 
 fn is_break(html: &str) -> bool {
@@ -650,12 +675,7 @@ fn is_break(html: &str) -> bool {
 }
 
 fn clean_code(text: &str) -> String {
-    let lines: Vec<_> = text
-        .strip_suffix('\n')
-        .unwrap_or(text)
-        .split('\n')
-        .map(clean_line)
-        .collect();
+    let lines: Vec<_> = text.split('\n').map(clean_line).collect();
     lines.join("\n")
 }
 
