@@ -142,6 +142,9 @@ pub fn on_committed(state: &mut State, committed: Committed) -> Vec<Effect> {
     let is_at_newest = of.viewport.anchor == super::screen::viewport::Anchor::Newest;
     let unread = if is_watched && is_at_newest {
         Unread::None
+    } else if committed.unread == Unread::None && of.unread == Unread::Some {
+        // The store counts messages; what the server only hinted at it does not know.
+        Unread::Some
     } else {
         committed.unread
     };

@@ -10,8 +10,8 @@ use super::timeline::{Changes, Merger, Own};
 use super::{attention, decisions, media, outbox, pages, runs, windows};
 use crate::domain::{
     AccountId, Author, CommandId, ConversationId, Delivery, Entry, HistoryPage, IncomingMessage,
-    Lookup, MessageKey, MessageSort, Moment, Place, Provenance, RemoteId, Snapshot, TimelineEvent,
-    Write,
+    Lookup, MessageKey, MessageSort, Moment, Part, Place, Provenance, RemoteId, Snapshot,
+    TextPatch, TimelineEvent, Write,
 };
 use std::time::Duration;
 
@@ -188,7 +188,11 @@ pub fn on_event(
             patch,
         } => {
             ensure(state, account, &conversation);
-            let has_text = part == crate::domain::Part::Body;
+            let has_text = match &patch {
+                TextPatch::Replace(text) | TextPatch::Append(text) => {
+                    part == Part::Body && !text.trim().is_empty()
+                }
+            };
             merging(state, now, account, &conversation, |merger| {
                 merger.patch(&remote, run, part, patch)
             });
@@ -309,12 +313,13 @@ fn upserted(
     let is_streaming = message.is_streaming;
     let has_text =
         is_answer && (!message.text.trim().is_empty() || !message.attachments.is_empty());
-    let is_history = matches!(provenance, Provenance::History | Provenance::Snapshot);
+    let is_history =
+        matches!(provenance, Provenance::History | Provenance::Snapshot) && !is_streaming;
     let key = merging(state, now, account, id, |merger| {
         if is_replayed && must_stand_aside(merger, &message) {
             stand_aside(merger, message)
         } else {
-            let key = merger.upsert(message, is_replayed);
+            let key = merger.upsert(message, is_replayed)?;
             if is_history
                 && let Some(slot) = merger.timeline.find_key(key)
                 && let Some(message) = merger.timeline.at_mut(slot).and_then(Entry::message_mut)
@@ -395,6 +400,7 @@ fn deleted(
             if let Some(slot) = merger.timeline.find_remote(remote) {
                 merger.remove(slot);
             }
+            merger.timeline.bury(remote);
         }
     });
     state.write(Write::MessagesDeleted {
@@ -583,6 +589,8 @@ fn merge_active(merger: &mut Merger<'_>, snapshot: &Snapshot) {
         };
         message.is_streaming = false;
         message.is_interrupted = true;
+        // As it stands now only we saw it.
+        message.is_seen_live_only = true;
         if super::timeline::is_hollow(message) {
             merger.remove(slot);
         } else {

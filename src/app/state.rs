@@ -318,6 +318,8 @@ pub struct Timeline {
     /// Missed messages were written behind this order without being shown, because only the store
     /// can tell whether they are new.
     pub aside_from: Option<i64>,
+    /// Messages deleted lately.
+    pub buried: Vec<RemoteId>,
     /// Those messages, on their way into the batch.
     pub aside: Vec<Entry>,
     /// The highest order in the store or here.

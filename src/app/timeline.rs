@@ -15,6 +15,8 @@ use std::collections::BTreeSet;
 
 /// Entries kept in the tail besides those that still change.
 const TAIL: usize = 64;
+/// Deleted messages remembered here; the store remembers all of them.
+const BURIED: usize = 256;
 /// Wall clocks of server and client may differ by so much when a message is matched by its time.
 const CLOCK_SKEW_MS: i64 = 10 * 60 * 1000;
 
@@ -155,6 +157,19 @@ impl Timeline {
             Slot::Window(index) => self.entries.remove(index),
             Slot::Tail(index) => self.tail.remove(index),
         }
+    }
+
+    /// Remembers that a message was deleted, so that a late report does not bring it back.
+    pub fn bury(&mut self, remote: &RemoteId) {
+        if !self.buried.contains(remote) {
+            self.buried.push(remote.clone());
+            let extra = self.buried.len().saturating_sub(BURIED);
+            self.buried.drain(..extra);
+        }
+    }
+
+    fn is_buried(&self, remote: Option<&RemoteId>) -> bool {
+        remote.is_some_and(|remote| self.buried.contains(remote))
     }
 
     /// Forgets entries of the tail that will not change any more and are in the store.
@@ -329,14 +344,17 @@ impl Merger<'_> {
 
     /// Takes a message: the one with its remote id, our own that it echoes, or a new one. `place`
     /// asks to stand before messages that were sent later.
-    pub fn upsert(&mut self, message: IncomingMessage, is_late: bool) -> MessageKey {
+    pub fn upsert(&mut self, message: IncomingMessage, is_late: bool) -> Option<MessageKey> {
+        if self.timeline.is_buried(message.remote.as_ref()) {
+            return None;
+        }
         let slot = message
             .remote
             .as_ref()
             .and_then(|remote| self.timeline.find_remote(remote))
             .or_else(|| self.find_own(&message));
         if let Some(slot) = slot {
-            return self.replace(slot, message, false);
+            return Some(self.replace(slot, message, false));
         }
         if let Some(own) = self.own_by_text(&message) {
             // The row is known, its entry is not in memory: the store keeps its order.
@@ -346,7 +364,7 @@ impl Merger<'_> {
             }
             self.changes.proven.push(own);
             self.append(entry);
-            return own;
+            return Some(own);
         }
         let entry = self.make(message, false);
         let key = entry.key;
@@ -361,7 +379,7 @@ impl Merger<'_> {
                 self.append(entry);
             }
         }
-        key
+        Some(key)
     }
 
     fn replace(&mut self, slot: Slot, message: IncomingMessage, is_history: bool) -> MessageKey {
@@ -459,6 +477,9 @@ impl Merger<'_> {
         patch: TextPatch,
     ) -> MessageKey {
         let Some(slot) = self.timeline.find_remote(remote) else {
+            if self.timeline.is_buried(Some(remote)) {
+                return MessageKey(0);
+            }
             let mut message = IncomingMessage {
                 remote: Some(remote.clone()),
                 author: Author::Assistant,
@@ -522,6 +543,9 @@ impl Merger<'_> {
     ) -> Option<MessageKey> {
         let Some(slot) = self.timeline.find_remote(remote) else {
             let text = text.filter(|text| !text.trim().is_empty())?;
+            if self.timeline.is_buried(Some(remote)) {
+                return None;
+            }
             let entry = self.make(
                 IncomingMessage {
                     remote: Some(remote.clone()),
@@ -609,6 +633,16 @@ impl Merger<'_> {
     /// The server knows a message by another id now.
     pub fn rekey(&mut self, from: &RemoteId, to: &RemoteId) {
         if from == to {
+            return;
+        }
+        if self.timeline.is_buried(Some(from)) || self.timeline.is_buried(Some(to)) {
+            // One of its names was deleted, so the message is.
+            for remote in [from, to] {
+                self.timeline.bury(remote);
+                if let Some(slot) = self.timeline.find_remote(remote) {
+                    self.remove(slot);
+                }
+            }
             return;
         }
         let Some(old) = self.timeline.find_remote(from) else {

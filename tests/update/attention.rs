@@ -1,0 +1,209 @@
+//! What rings, what counts, what is read.
+
+use crate::desk::*;
+use trialogue::app::{Effect, Event};
+use trialogue::domain::*;
+use trialogue::input::TerminalEvent;
+
+fn agent(remote: &str, text: &str) -> IncomingMessage {
+    said(remote, Author::Assistant, text)
+}
+
+fn rung(desk: &mut Desk) -> usize {
+    let count = desk
+        .effects
+        .iter()
+        .filter(|effect| matches!(effect, Effect::Notify { .. }))
+        .count();
+    desk.effects.clear();
+    count
+}
+
+fn look_away(desk: &mut Desk) {
+    desk.event(Event::Terminal(TerminalEvent::Focus(false)));
+}
+
+fn unread(desk: &Desk, conversation: &str) -> Unread {
+    desk.work().conversations[&id(conversation)].unread.clone()
+}
+
+#[test]
+fn a_new_message_elsewhere_counts_and_rings_once() {
+    let mut desk = Desk::new();
+    desk.live(upserted_in("side", agent("m1", "news")));
+    assert_eq!(unread(&desk, "side"), Unread::Count(1));
+    assert_eq!(rung(&mut desk), 1);
+    desk.live(upserted_in("side", agent("m1", "news")));
+    desk.topic(
+        Provenance::Replayed {
+            cursor: "1".into(),
+            was_announced: true,
+        },
+        upserted_in("side", agent("m1", "news")),
+    );
+    assert_eq!(unread(&desk, "side"), Unread::Count(1));
+    assert_eq!(rung(&mut desk), 0);
+}
+
+#[test]
+fn what_is_on_screen_in_a_focused_terminal_does_not_ring_and_is_read() {
+    let mut desk = Desk::new();
+    desk.live(upserted(agent("m1", "news")));
+    assert_eq!(rung(&mut desk), 0);
+    assert_eq!(unread(&desk, "main"), Unread::None);
+    desk.drawn(|_| {});
+    look_away(&mut desk);
+    desk.live(upserted(agent("m2", "more")));
+    assert_eq!(rung(&mut desk), 1);
+    assert_eq!(unread(&desk, "main"), Unread::Count(1));
+    assert!(desk.here().unread_line.is_some());
+    // Back again, with the end in sight: read.
+    desk.event(Event::Terminal(TerminalEvent::Focus(true)));
+    desk.drawn(|_| {});
+    assert_eq!(unread(&desk, "main"), Unread::None);
+}
+
+#[test]
+fn history_never_rings() {
+    let mut desk = Desk::new();
+    look_away(&mut desk);
+    desk.topic(
+        Provenance::Snapshot,
+        shot(snapshot(vec![agent("m1", "old")])),
+    );
+    assert_eq!(rung(&mut desk), 0);
+}
+
+#[test]
+fn a_replay_rings_once_for_all_that_was_missed() {
+    let mut desk = Desk::new();
+    look_away(&mut desk);
+    for n in 0..3 {
+        desk.topic(
+            Provenance::Replayed {
+                cursor: "1".into(),
+                was_announced: false,
+            },
+            upserted_in("side", agent(&format!("m{n}"), "missed")),
+        );
+    }
+    assert_eq!(rung(&mut desk), 0);
+    desk.live(Topic::Sync(SyncEvent::Done { count: 3 }));
+    assert_eq!(rung(&mut desk), 1);
+    assert_eq!(unread(&desk, "side"), Unread::Count(3));
+}
+
+#[test]
+fn a_muted_conversation_is_silent() {
+    let mut desk = Desk::new();
+    desk.state
+        .conversation_mut(&account_id(), &id("side"))
+        .unwrap()
+        .settings
+        .is_muted = true;
+    desk.live(upserted_in("side", agent("m1", "news")));
+    assert_eq!(rung(&mut desk), 0);
+}
+
+#[test]
+fn the_end_of_a_run_rings_and_not_each_of_its_messages() {
+    let mut desk = Desk::new();
+    look_away(&mut desk);
+    desk.live(started("r1", None));
+    desk.live(ended("d1", Some("first I look")));
+    desk.live(ended("d2", Some("then I am done")));
+    assert_eq!(rung(&mut desk), 0);
+    desk.live(finished("r1", RunOutcome::Completed));
+    assert_eq!(rung(&mut desk), 1);
+}
+
+#[test]
+fn content_can_be_kept_out_of_notifications() {
+    let mut desk = Desk::new();
+    desk.state.settings.hide_content = true;
+    desk.live(upserted_in("side", agent("m1", "the launch code is 0000")));
+    assert!(desk.effects.iter().all(|effect| match effect {
+        Effect::Notify { body, .. } => !body.as_str().contains("0000"),
+        _ => true,
+    }));
+    assert_eq!(rung(&mut desk), 1);
+}
+
+#[test]
+fn later_activity_than_the_last_reading_is_a_dot() {
+    let mut desk = Desk::new();
+    let touched = Topic::Directory(DirectoryEvent::Touched {
+        conversation: id("side"),
+        at_ms: START.wall_ms + 1000,
+    });
+    desk.live(touched.clone());
+    assert_eq!(unread(&desk, "side"), Unread::Some);
+    desk.focus("side");
+    desk.drawn(|_| {});
+    assert_eq!(unread(&desk, "side"), Unread::None);
+    desk.live(touched);
+    assert_eq!(unread(&desk, "side"), Unread::None);
+}
+
+#[test]
+fn a_cursor_is_written_in_the_same_transaction_as_the_messages_before_it() {
+    let mut desk = Desk::new();
+    let mut effects = Vec::new();
+    for topic in [
+        upserted_in("side", agent("m1", "missed")),
+        Topic::Sync(SyncEvent::Kept {
+            name: "cursor".to_owned(),
+            value: Some("7".to_owned()),
+        }),
+    ] {
+        effects.extend(trialogue::app::update::update(
+            &mut desk.state,
+            desk.now,
+            Event::Account {
+                account: account_id(),
+                event: Box::new(AccountEvent::live(topic)),
+            },
+        ));
+    }
+    assert!(effects.is_empty());
+    let flushed = trialogue::app::update::flush(&mut desk.state);
+    let commits: Vec<_> = flushed
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Commit {
+                writes, durability, ..
+            } => Some((writes, durability)),
+            _ => None,
+        })
+        .collect();
+    let [(writes, Durability::Full)] = commits.as_slice() else {
+        panic!("{commits:?}");
+    };
+    let place = |is_it: fn(&Write) -> bool| writes.iter().position(is_it).unwrap();
+    assert!(
+        place(|write| matches!(write, Write::Entry { .. }))
+            < place(|write| matches!(write, Write::Fact { .. }))
+    );
+}
+
+#[test]
+fn an_idle_program_wants_nothing() {
+    let mut desk = Desk::new();
+    desk.live(Topic::Link(LinkEvent::Heard {
+        latency_ms: Some(12),
+    }));
+    let effects = trialogue::app::update::flush(&mut desk.state);
+    assert!(effects.is_empty(), "{effects:?}");
+    assert_eq!(trialogue::app::deadlines::next(&desk.state), None);
+}
+
+#[test]
+fn the_title_counts_what_waits_and_what_is_unread() {
+    let mut desk = Desk::new();
+    desk.live(upserted_in("side", agent("m1", "news")));
+    desk.live(asked(approval("a1")));
+    assert_eq!(
+        trialogue::app::attention::title(&desk.state).as_str(),
+        "!1 (1) main · work - trialogue"
+    );
+}

@@ -1,0 +1,454 @@
+//! Pages, snapshots, windows.
+
+use crate::desk::*;
+use trialogue::app::conversation;
+use trialogue::app::screen::viewport::Anchor;
+use trialogue::domain::*;
+
+fn user(remote: &str, text: &str) -> IncomingMessage {
+    said(remote, Author::User, text)
+}
+
+fn agent(remote: &str, text: &str) -> IncomingMessage {
+    said(remote, Author::Assistant, text)
+}
+
+fn keys(desk: &Desk) -> Vec<MessageKey> {
+    desk.here()
+        .timeline
+        .entries
+        .iter()
+        .map(|entry| entry.key)
+        .collect()
+}
+
+#[test]
+fn a_snapshot_matches_live_rows_and_keeps_their_keys() {
+    let mut desk = Desk::new();
+    desk.send("hello");
+    let command = desk.sending("hello");
+    desk.outcome(command, CommandOutcome::Done(Reply::Nothing));
+    desk.live(patched("draft-1", "hi th"));
+    desk.live(ended("draft-1", Some("hi there")));
+    let before = keys(&desk);
+    desk.topic(
+        Provenance::Snapshot,
+        shot(snapshot(vec![
+            user("m1", "hello"),
+            agent("m2", "hi there\n"),
+        ])),
+    );
+    assert_eq!(desk.lines(), ["you: hello [accepted]", "agent: hi there\n"]);
+    assert_eq!(keys(&desk), before);
+}
+
+#[test]
+fn what_history_never_carries_stays_at_its_place() {
+    let mut desk = Desk::new();
+    desk.topic(
+        Provenance::Snapshot,
+        shot(snapshot(vec![user("m1", "build"), agent("m2", "built")])),
+    );
+    desk.live(tool("t1", "terminal", ToolStatus::Completed));
+    let notice = IncomingMessage {
+        sort: MessageSort::Notice,
+        ..agent("n1", "restarting")
+    };
+    desk.live(upserted(notice));
+    desk.live(ended("d2", Some("again")));
+    desk.topic(
+        Provenance::Snapshot,
+        shot(snapshot(vec![
+            user("m1", "build"),
+            agent("m2", "built"),
+            agent("m3", "again"),
+        ])),
+    );
+    assert_eq!(
+        desk.lines(),
+        [
+            "you: build",
+            "agent: built",
+            "tool terminal completed",
+            "agent: restarting",
+            "agent: again"
+        ]
+    );
+}
+
+#[test]
+fn what_history_had_and_lost_goes_but_not_what_was_only_seen_live() {
+    let mut desk = Desk::new();
+    desk.topic(
+        Provenance::Snapshot,
+        shot(snapshot(vec![
+            user("m1", "a"),
+            agent("m2", "b"),
+            user("m3", "c"),
+        ])),
+    );
+    desk.live(ended("d9", Some("a command's reply")));
+    desk.topic(
+        Provenance::Snapshot,
+        shot(snapshot(vec![user("m1", "a"), agent("m2", "b")])),
+    );
+    assert_eq!(
+        desk.lines(),
+        ["you: a", "agent: b", "agent: a command's reply"]
+    );
+}
+
+#[test]
+fn a_cut_answer_becomes_the_row_that_history_kept_of_it() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(patched("draft-1", "The answer is fo"));
+    desk.disconnect();
+    desk.connect();
+    desk.topic(
+        Provenance::Snapshot,
+        shot(snapshot(vec![
+            user("m1", "?"),
+            agent("m2", "The answer is forty-two"),
+        ])),
+    );
+    assert_eq!(desk.lines(), ["you: ?", "agent: The answer is forty-two"]);
+    assert!(desk.here().run.is_none());
+}
+
+#[test]
+fn a_cut_answer_that_history_dropped_stays_marked_as_cut() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(patched("draft-1", "The answer is fo"));
+    desk.disconnect();
+    desk.connect();
+    let mut after = snapshot(vec![user("m1", "?")]);
+    after.lost_runs = true;
+    desk.topic(Provenance::Snapshot, shot(after));
+    assert_eq!(
+        desk.lines(),
+        ["you: ?", "agent: The answer is fo (cut)", "run lost"]
+    );
+}
+
+#[test]
+fn a_run_that_still_goes_on_keeps_its_draft_and_place() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(patched("draft-1", "The answer"));
+    let before = keys(&desk);
+    desk.disconnect();
+    desk.connect();
+    let mut after = snapshot(Vec::new());
+    after.run = Some(("r1".into(), None));
+    after.draft = Some(IncomingMessage {
+        is_streaming: true,
+        run: Some("r1".into()),
+        ..agent("draft-1", "The answer is forty")
+    });
+    desk.topic(Provenance::Snapshot, shot(after));
+    assert_eq!(desk.lines(), ["agent: The answer is forty …"]);
+    assert_eq!(keys(&desk), before);
+    assert!(desk.here().run.is_some());
+}
+
+#[test]
+fn a_page_that_does_not_join_on_leaves_a_gap_that_fills_on_sight() {
+    let mut desk = Desk::new();
+    desk.topic(
+        Provenance::Snapshot,
+        shot(snapshot(vec![user("m1", "old")])),
+    );
+    let mut newer = snapshot(vec![agent("m9", "new")]);
+    newer.page.older = Some("m9".into());
+    desk.topic(Provenance::Snapshot, shot(newer));
+    assert_eq!(desk.lines(), ["you: old", "gap", "agent: new"]);
+    desk.commands.clear();
+    let all = keys(&desk);
+    desk.drawn(|facts| {
+        facts.first_seen = all.first().copied();
+        facts.last_seen = all.last().copied();
+    });
+    let asked = desk.take_commands();
+    assert!(matches!(
+        asked.as_slice(),
+        [Command::Conversation(ConversationCommand::LoadOlder { before, .. })] if *before == "m9".into()
+    ));
+    desk.topic(
+        Provenance::History,
+        Topic::Timeline(TimelineEvent::Page(Box::new(HistoryPage {
+            before: Some("m9".into()),
+            ..page(vec![user("m1", "old"), agent("m5", "between")], None)
+        }))),
+    );
+    assert_eq!(desk.lines(), ["you: old", "agent: between", "agent: new"]);
+    assert_eq!(
+        desk.stored("main"),
+        ["you: old", "agent: between", "agent: new"]
+    );
+}
+
+#[test]
+fn older_pages_come_before_and_keep_the_readers_line() {
+    let mut desk = Desk::new();
+    let mut newest = snapshot(vec![user("m5", "five")]);
+    newest.page.older = Some("m5".into());
+    desk.topic(Provenance::Snapshot, shot(newest));
+    let anchor = Anchor::Top {
+        key: keys(&desk)[0],
+        row: 0,
+    };
+    desk.here_mut().viewport.anchor = anchor;
+    desk.commands.clear();
+    desk.drawn(|facts| facts.is_short_above = true);
+    assert_eq!(desk.take_commands().len(), 1);
+    // Asking again while the page is on its way asks nothing.
+    desk.drawn(|facts| facts.is_short_above = true);
+    assert!(desk.take_commands().is_empty());
+    desk.topic(
+        Provenance::History,
+        Topic::Timeline(TimelineEvent::Page(Box::new(HistoryPage {
+            before: Some("m5".into()),
+            ..page(vec![user("m3", "three"), agent("m4", "four")], None)
+        }))),
+    );
+    assert_eq!(desk.lines(), ["you: three", "agent: four", "you: five"]);
+    assert_eq!(desk.here().viewport.anchor, anchor);
+    let (three, newer) = (
+        &desk.here().timeline.entries[0],
+        &desk.here().timeline.entries[1],
+    );
+    assert!(three.order < newer.order);
+    assert_eq!(desk.here().timeline.older_token, None);
+}
+
+#[test]
+fn a_conversation_that_nobody_has_open_is_written_and_read_when_it_is_opened() {
+    let mut desk = Desk::new();
+    let store = desk.store.clone();
+    desk.live(upserted_in("side", agent("m1", "news")));
+    // Another start on the same store: nothing of it is in memory.
+    let mut desk = Desk::on(store, 2);
+    desk.connect();
+    desk.live(upserted_in("side", agent("m2", "more news")));
+    assert!(
+        desk.state.accounts[0].conversations[&id("side")]
+            .timeline
+            .entries
+            .is_empty()
+    );
+    assert_eq!(desk.stored("side"), ["agent: news", "agent: more news"]);
+    desk.focus("side");
+    assert_eq!(desk.lines(), ["agent: news", "agent: more news"]);
+}
+
+#[test]
+fn replayed_messages_that_are_known_are_not_shown_twice_even_when_only_the_store_knows_them() {
+    let mut desk = Desk::new();
+    for i in 0..400 {
+        desk.live(upserted(agent(&format!("m{i}"), &format!("text {i}"))));
+    }
+    let store = desk.store.clone();
+    let mut desk = Desk::on(store, 2);
+    desk.connect();
+    desk.focus("main");
+    assert!(desk.here().timeline.has_older);
+    let replayed = |cursor: &str| Provenance::Replayed {
+        cursor: cursor.into(),
+        was_announced: false,
+    };
+    desk.topic(replayed("1"), upserted(agent("m3", "text 3")));
+    desk.topic(replayed("2"), upserted(agent("m400", "text 400")));
+    desk.live(upserted(agent("m401", "text 401")));
+    let lines = desk.lines();
+    assert_eq!(
+        &lines[lines.len() - 3..],
+        ["agent: text 399", "agent: text 400", "agent: text 401"]
+    );
+    assert_eq!(desk.stored("main").len(), 402);
+}
+
+#[test]
+fn a_streamed_text_is_written_at_most_once_a_second_and_at_its_end() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(patched("d1", "a"));
+    assert_eq!(desk.stored("main"), ["agent: a …"]);
+    desk.live(patched("d1", "ab"));
+    desk.live(patched("d1", "abc"));
+    assert_eq!(desk.stored("main"), ["agent: a …"]);
+    assert_eq!(desk.lines(), ["agent: abc …"]);
+    desk.pass(1000);
+    assert_eq!(desk.stored("main"), ["agent: abc …"]);
+    desk.live(ended("d1", Some("abcd")));
+    assert_eq!(desk.stored("main"), ["agent: abcd"]);
+}
+
+#[test]
+fn a_reader_above_is_not_moved_and_sees_how_much_is_new() {
+    let mut desk = Desk::new();
+    desk.live(upserted(agent("m1", "one")));
+    let anchor = Anchor::Top {
+        key: keys(&desk)[0],
+        row: 0,
+    };
+    desk.here_mut().viewport.anchor = anchor;
+    desk.live(upserted(agent("m2", "two")));
+    desk.live(upserted(agent("m2", "two, edited")));
+    desk.live(upserted(agent("m3", "three")));
+    assert_eq!(desk.here().viewport.anchor, anchor);
+    assert_eq!(desk.here().viewport.new_below, 2);
+}
+
+#[test]
+fn a_long_window_is_shortened_around_the_reader_and_read_again_on_the_way_back() {
+    let mut desk = Desk::new();
+    for i in 0..1500 {
+        desk.live(upserted(agent(&format!("m{i}"), &format!("text {i}"))));
+    }
+    assert!(desk.here().timeline.entries.len() <= 901);
+    assert!(desk.here().timeline.has_older);
+    let effects = conversation::jump(
+        &mut desk.state,
+        desk.now,
+        &account_id(),
+        &id("main"),
+        Place::Oldest,
+    );
+    desk.finish(effects);
+    assert_eq!(desk.lines()[0], "agent: text 0");
+    assert!(desk.here().timeline.has_newer);
+    // Live messages do not break into the old part.
+    desk.live(upserted(agent("m1500", "text 1500")));
+    assert!(!desk.lines().contains(&"agent: text 1500".to_owned()));
+    let effects = conversation::jump(
+        &mut desk.state,
+        desk.now,
+        &account_id(),
+        &id("main"),
+        Place::Newest,
+    );
+    desk.finish(effects);
+    assert_eq!(desk.lines().last().unwrap(), "agent: text 1500");
+    assert_eq!(desk.here().viewport.anchor, Anchor::Newest);
+    assert_eq!(desk.stored("main").len(), 1501);
+}
+
+#[test]
+fn scrolling_reads_the_store_before_the_server_is_asked() {
+    let mut desk = Desk::new();
+    for i in 0..500 {
+        desk.live(upserted(agent(&format!("m{i}"), &format!("text {i}"))));
+    }
+    let store = desk.store.clone();
+    let mut desk = Desk::on(store, 2);
+    desk.connect();
+    desk.focus("main");
+    desk.commands.clear();
+    assert_eq!(desk.lines().len(), 200);
+    desk.drawn(|facts| facts.is_short_above = true);
+    assert_eq!(desk.lines().len(), 400);
+    assert!(desk.commands.is_empty());
+    desk.drawn(|facts| facts.is_short_above = true);
+    assert_eq!(desk.lines().len(), 500);
+    assert!(!desk.here().timeline.has_older);
+}
+
+#[test]
+fn a_search_hit_before_the_local_history_is_loaded_page_by_page() {
+    let mut desk = Desk::new();
+    let mut newest = snapshot(vec![user("m9", "nine")]);
+    newest.page.older = Some("m9".into());
+    desk.topic(Provenance::Snapshot, shot(newest));
+    desk.commands.clear();
+    let effects = conversation::jump(
+        &mut desk.state,
+        desk.now,
+        &account_id(),
+        &id("main"),
+        Place::Remote("m5".into()),
+    );
+    desk.finish(effects);
+    for (before, rows, older) in [
+        (
+            "m9",
+            vec![user("m7", "seven"), user("m8", "eight")],
+            Some("m7"),
+        ),
+        (
+            "m7",
+            vec![user("m5", "five"), user("m6", "six")],
+            Some("m5"),
+        ),
+    ] {
+        let asked = desk.commands.pop().unwrap();
+        assert!(matches!(
+            &asked.1,
+            Command::Conversation(ConversationCommand::LoadOlder { before: token, .. })
+                if *token == before.into()
+        ));
+        desk.topic(
+            Provenance::History,
+            Topic::Timeline(TimelineEvent::Page(Box::new(HistoryPage {
+                before: Some(before.into()),
+                ..page(rows, older)
+            }))),
+        );
+        desk.outcome(asked.0, CommandOutcome::Done(Reply::Nothing));
+    }
+    assert_eq!(
+        desk.here().viewport.anchor,
+        Anchor::Show {
+            key: keys(&desk)[0]
+        }
+    );
+    assert_eq!(desk.lines()[0], "you: five");
+}
+
+#[test]
+fn a_deleted_message_stays_deleted_and_a_cleared_conversation_is_empty() {
+    let mut desk = Desk::new();
+    desk.live(upserted(agent("m1", "one")));
+    desk.live(upserted(agent("m2", "two")));
+    desk.live(Topic::Timeline(TimelineEvent::Deleted {
+        conversation: id("main"),
+        remotes: vec!["m1".into()],
+    }));
+    assert_eq!(desk.lines(), ["agent: two"]);
+    assert_eq!(desk.stored("main"), ["agent: two"]);
+    desk.live(Topic::Timeline(TimelineEvent::Cleared {
+        conversation: id("main"),
+    }));
+    assert!(desk.lines().is_empty());
+    assert!(desk.stored("main").is_empty());
+}
+
+#[test]
+fn many_rows_between_two_neighbours_find_room() {
+    let mut desk = Desk::new();
+    desk.topic(
+        Provenance::Snapshot,
+        shot(snapshot(vec![user("m0", "first"), user("m9999", "last")])),
+    );
+    // One after the other at the same place, each in a page of its own.
+    for i in 1..60 {
+        let mut rows = vec![user("m0", "first")];
+        rows.extend((1..=i).map(|n| user(&format!("m{n}"), &format!("row {n}"))));
+        rows.push(user("m9999", "last"));
+        desk.topic(Provenance::Snapshot, shot(snapshot(rows)));
+    }
+    assert_eq!(desk.lines().len(), 61);
+    let orders: Vec<i64> = desk
+        .here()
+        .timeline
+        .entries
+        .iter()
+        .map(|e| e.order)
+        .collect();
+    assert!(
+        orders.windows(2).all(|pair| pair[0] < pair[1]),
+        "{orders:?}"
+    );
+    assert_eq!(desk.stored("main"), desk.lines());
+}

@@ -1,0 +1,133 @@
+//! Runs and tools.
+
+use crate::desk::*;
+use trialogue::domain::*;
+
+#[test]
+fn entries_stand_where_they_first_appeared() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(patched("d1", ""));
+    desk.live(tool("t1", "terminal", ToolStatus::Running));
+    // The text before the tool is complete only after the tool began.
+    desk.live(ended("d1", Some("I will build it.")));
+    desk.live(patched("d2", "\n\nDone"));
+    desk.live(tool("t1", "terminal", ToolStatus::Completed));
+    desk.live(ended("d2", Some("\n\nDone.")));
+    desk.live(finished("r1", RunOutcome::Completed));
+    assert_eq!(
+        desk.lines(),
+        [
+            "agent: I will build it.",
+            "tool terminal completed",
+            "agent: \n\nDone."
+        ]
+    );
+    assert_eq!(desk.stored("main"), desk.lines());
+}
+
+#[test]
+fn a_run_without_any_answer_says_so_and_leaves_no_empty_bubble() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(patched("d1", ""));
+    desk.live(finished("r1", RunOutcome::Completed));
+    desk.live(finished("r1", RunOutcome::Completed));
+    assert_eq!(desk.lines(), ["no reply"]);
+    assert_eq!(desk.stored("main"), ["no reply"]);
+}
+
+#[test]
+fn a_cancelled_run_cuts_its_text_and_ends_its_tools() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(patched("d1", "half an ans"));
+    desk.live(tool("t1", "terminal", ToolStatus::Running));
+    assert_eq!(desk.here().running_tools.len(), 1);
+    desk.live(finished("r1", RunOutcome::Cancelled));
+    assert_eq!(
+        desk.lines(),
+        [
+            "agent: half an ans (cut)",
+            "tool terminal cancelled",
+            "run cancelled"
+        ]
+    );
+    assert!(desk.here().running_tools.is_empty());
+    assert!(desk.here().run.is_none());
+}
+
+#[test]
+fn a_late_partial_text_does_not_undo_the_end() {
+    let mut desk = Desk::new();
+    desk.live(patched("d1", "The answ"));
+    desk.live(ended("d1", Some("The answer")));
+    desk.live(patched("d1", "The answe"));
+    assert_eq!(desk.lines(), ["agent: The answer"]);
+    // But a text that goes on is more than late.
+    desk.live(patched("d1", "Something else"));
+    assert_eq!(desk.lines(), ["agent: Something else …"]);
+}
+
+#[test]
+fn what_comes_in_after_a_stop_does_not_make_it_working_again() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(Topic::Run(RunEvent::PhaseChanged {
+        conversation: id("main"),
+        run: "r1".into(),
+        phase: RunPhase::Cancelling,
+    }));
+    desk.live(Topic::Run(RunEvent::PhaseChanged {
+        conversation: id("main"),
+        run: "r1".into(),
+        phase: RunPhase::Working,
+    }));
+    desk.live(patched("d1", "still coming"));
+    assert_eq!(
+        desk.here().run.as_ref().unwrap().phase,
+        RunPhase::Cancelling
+    );
+}
+
+#[test]
+fn a_tool_known_by_a_stand_in_becomes_the_real_one() {
+    let mut desk = Desk::new();
+    desk.live(tool("tmp", "search", ToolStatus::Running));
+    desk.live(Topic::Run(RunEvent::ToolRekeyed {
+        conversation: id("main"),
+        from: "tmp".into(),
+        to: "call1".into(),
+    }));
+    desk.live(tool("call1", "", ToolStatus::Completed));
+    assert_eq!(desk.lines(), ["tool search completed"]);
+    assert!(desk.here().running_tools.is_empty());
+}
+
+#[test]
+fn a_failed_run_says_why_in_its_place() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(finished(
+        "r1",
+        RunOutcome::Failed {
+            error: "no credit".into(),
+            hint: "".into(),
+        },
+    ));
+    assert_eq!(desk.lines(), ["run failed: no credit"]);
+}
+
+#[test]
+fn typing_goes_out_by_itself() {
+    let mut desk = Desk::new();
+    desk.live(Topic::Timeline(TimelineEvent::Typing {
+        conversation: id("main"),
+        on: true,
+    }));
+    assert!(desk.here().typing_until.is_some());
+    desk.pass(4_999);
+    assert!(desk.here().typing_until.is_some());
+    desk.pass(1);
+    assert!(desk.here().typing_until.is_none());
+}

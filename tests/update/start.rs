@@ -1,0 +1,150 @@
+//! Starting, leaving, and what another run of the program left behind.
+
+use crate::desk::*;
+use trialogue::app::event::Signal;
+use trialogue::app::{Effect, Event};
+use trialogue::domain::*;
+
+#[test]
+fn the_last_conversation_is_on_screen_before_any_network() {
+    let mut desk = Desk::new();
+    desk.focus("side");
+    desk.live(upserted_in("side", said("m1", Author::Assistant, "hello")));
+    let desk = Desk::on(desk.store.clone(), 2);
+    assert_eq!(desk.state.focus, Some((account_id(), id("side"))));
+    assert_eq!(desk.lines(), ["agent: hello"]);
+    assert!(desk.commands.is_empty());
+}
+
+#[test]
+fn a_draft_is_written_within_a_second_and_comes_back() {
+    let mut desk = Desk::new();
+    desk.here_mut().composer.insert("half a thought");
+    desk.event(Event::Terminal(trialogue::input::TerminalEvent::Focus(
+        true,
+    )));
+    desk.pass(1000);
+    let desk = Desk::on(desk.store.clone(), 2);
+    assert_eq!(desk.here().composer.text(), "half a thought");
+}
+
+#[test]
+fn a_draft_is_written_when_the_conversation_is_left_and_when_the_program_ends() {
+    let mut desk = Desk::new();
+    desk.here_mut().composer.insert("for main");
+    desk.focus("side");
+    desk.here_mut().composer.insert("for side");
+    desk.event(Event::Signal(Signal::Terminate));
+    assert!(matches!(
+        desk.effects.last(),
+        Some(Effect::Quit { code: 143 })
+    ));
+    let mut desk = Desk::on(desk.store.clone(), 2);
+    assert_eq!(desk.here().composer.text(), "for side");
+    desk.focus("main");
+    assert_eq!(desk.here().composer.text(), "for main");
+}
+
+#[test]
+fn what_was_in_flight_when_the_program_died_is_uncertain_and_what_waited_still_waits() {
+    let mut desk = Desk::new();
+    desk.send("sent?");
+    desk.live(started("r1", None));
+    desk.send("waiting");
+    let mut later = Desk::on(desk.store.clone(), 2);
+    later.now = START.after(std::time::Duration::from_secs(200));
+    let deliveries = |desk: &Desk| -> Vec<(String, Delivery)> {
+        desk.work()
+            .outbox
+            .iter()
+            .map(|row| (row.text.clone(), row.delivery.clone()))
+            .collect()
+    };
+    assert_eq!(
+        deliveries(&later),
+        [
+            ("sent?".to_owned(), Delivery::Uncertain),
+            ("waiting".to_owned(), Delivery::Queued)
+        ]
+    );
+    later.connect();
+    assert!(later.sent().is_empty());
+    // When nobody can be about to send it any more, it is ours.
+    later.pass(1);
+    let open = later.commands[0].0;
+    later.outcome(open, CommandOutcome::Done(Reply::Nothing));
+    assert_eq!(later.sent(), ["waiting"]);
+}
+
+#[test]
+fn after_a_reconnect_what_is_shown_is_opened_again_and_so_is_what_was_under_way() {
+    let mut desk = Desk::new();
+    desk.focus("side");
+    desk.live(started("r1", None));
+    desk.disconnect();
+    desk.commands.clear();
+    desk.connect();
+    let opened: Vec<ConversationId> = desk
+        .take_commands()
+        .into_iter()
+        .filter_map(|command| match command {
+            Command::Conversation(ConversationCommand::Open { conversation }) => Some(conversation),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(opened, [id("side"), id("main")]);
+}
+
+#[test]
+fn a_conversation_that_is_deleted_while_open_is_left() {
+    let mut desk = Desk::new();
+    desk.focus("side");
+    desk.live(Topic::Directory(DirectoryEvent::Removed {
+        conversation: id("side"),
+    }));
+    assert_eq!(desk.state.focus, Some((account_id(), id("main"))));
+    assert_eq!(desk.toasts(), ["side was deleted."]);
+    desk.live(Topic::Directory(DirectoryEvent::Replaced(Vec::new())));
+    assert_eq!(desk.state.focus, None);
+}
+
+#[test]
+fn threads_go_with_their_channel() {
+    let mut desk = Desk::new();
+    desk.live(Topic::Directory(DirectoryEvent::Upserted {
+        conversation: id("thread"),
+        info: ConversationInfo {
+            parent: Some(id("side")),
+            ..ConversationInfo::default()
+        },
+    }));
+    desk.live(Topic::Directory(DirectoryEvent::Removed {
+        conversation: id("side"),
+    }));
+    let left: Vec<_> = desk.work().conversations.keys().cloned().collect();
+    assert_eq!(left, [id("main")]);
+}
+
+#[test]
+fn an_uncertain_answer_of_an_earlier_run_is_settled_by_the_snapshot() {
+    let mut desk = Desk::new();
+    desk.live(asked(approval("a1")));
+    let effects = trialogue::app::decisions::answer(
+        &mut desk.state,
+        desk.now,
+        &account_id(),
+        &"a1".into(),
+        Answer::Text("yes".to_owned()),
+    );
+    desk.finish(effects);
+    let mut desk = Desk::on(desk.store.clone(), 2);
+    assert_eq!(desk.work().unproven.len(), 1);
+    desk.connect();
+    let mut listed = snapshot(Vec::new());
+    listed.decisions.push(approval("a1"));
+    desk.topic(Provenance::Snapshot, shot(listed));
+    assert!(desk.work().unproven.is_empty());
+    assert!(desk.work().decisions[0].life.is_open());
+    let desk = Desk::on(desk.store.clone(), 3);
+    assert!(desk.work().unproven.is_empty());
+}
