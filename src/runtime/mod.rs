@@ -7,6 +7,7 @@ pub mod editor;
 pub mod frame;
 pub mod input;
 pub mod output;
+pub mod secrets;
 pub mod session;
 pub mod terminal;
 pub mod tools;
