@@ -10,10 +10,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use scene::*;
 use trialogue::app::State;
+use trialogue::app::event::FileFacts;
+use trialogue::app::screen::composer::DraftFile;
 use trialogue::app::screen::overlay::{
-    Confirm, Confirmed, DecisionPopup, Line, List, Overlay, Prompt, Prompted,
+    Confirm, Confirmed, DecisionPopup, Line, List, Overlay, Prompt, Prompted, Wizard,
 };
 use trialogue::app::screen::{Selection, Spot, Toast};
+use trialogue::app::state::{AccountField, AccountKind};
 use trialogue::domain::*;
 use trialogue::text::SafeText;
 use trialogue::view::{Depth, Drawn, Memo, Theme, draw};
@@ -569,4 +572,125 @@ fn every_theme_as_a_picture() {
             std::fs::write(format!("{folder}/theme_{name}.svg"), picture).unwrap();
         }
     }
+}
+
+#[test]
+fn the_drawer_the_wizard_and_the_chips_of_a_draft() {
+    let mut state = busy();
+    state.accounts[0].catalog = ["/model", "/compress", "/memory", "/mode"]
+        .iter()
+        .map(|name| SlashCommand {
+            name: SafeText::label(name),
+            description: safe("what this command of the server does"),
+            arguments_hint: safe("[name]"),
+            category: safe("session"),
+            ..SlashCommand::default()
+        })
+        .collect();
+    let key = |state: &mut State, c: char| {
+        let chord = trialogue::input::Chord::plain(trialogue::input::Key::Char(c));
+        let _ = trialogue::app::keys::on_key(state, NOW, chord);
+    };
+    for c in "/mo".chars() {
+        key(&mut state, c);
+    }
+    check("drawer", &state);
+
+    let mut state = busy();
+    let composer = &mut here(&mut state).composer;
+    composer.reply_to = Some(RemoteId::new("m7"));
+    composer.files.push(DraftFile {
+        path: "/home/me/report.pdf".into(),
+        facts: Some(FileFacts {
+            name: "report.pdf".to_owned(),
+            size: 812_000,
+            media_type: "application/pdf".to_owned(),
+            kind: AttachmentKind::Document,
+        }),
+    });
+    composer.insert("Look at this: ");
+    composer.paste(&"one line of a log\n".repeat(40));
+    composer.insert(
+        " what do you make of it? 配置文件 is what I mean, and the line goes on until it wraps",
+    );
+    check("chips", &state);
+
+    let mut state = empty();
+    let field = |title: &str, hint: &str, is_secret| AccountField {
+        name: title.to_lowercase(),
+        title: SafeText::label(title),
+        hint: safe(hint),
+        is_secret,
+        is_required: !is_secret,
+    };
+    state.kinds = vec![AccountKind {
+        name: "pheby".to_owned(),
+        title: safe("Pheby server"),
+        hint: safe("an agent behind a WebSocket"),
+        fields: vec![
+            field("Name", "what the sidebar calls it", false),
+            field(
+                "Address",
+                "a host, or a URL that begins with ws or http",
+                false,
+            ),
+            field("Secret", "it goes into the keyring", true),
+        ],
+    }];
+    popup(
+        "wizard",
+        &state,
+        Overlay::Wizard(Box::new(Wizard {
+            kind: Some(0),
+            fields: ["vps", "agent.example.org", "secret"]
+                .map(|text| Line {
+                    text: text.to_owned(),
+                    caret: text.len(),
+                })
+                .to_vec(),
+            focused: 3,
+            result: Some(Err(safe(
+                "The server refused the secret. Check it, or ask for a new one.",
+            ))),
+            ..Wizard::default()
+        })),
+    );
+}
+
+#[test]
+fn a_link_that_is_down_a_queue_and_an_agent_that_asks_nobody() {
+    let mut state = busy();
+    state.focus = Some(("omi".into(), "o1".into()));
+    check_at("offline", &state, 120, 40);
+    check_at("offline", &state, 60, 18);
+    let mut state = busy();
+    let conversation = here(&mut state);
+    conversation.auto_approve = true;
+    conversation.run = Some(Run {
+        id: RunId::new("r1"),
+        phase: RunPhase::Working,
+        is_stated: true,
+        command: None,
+        started: before(200),
+        last_activity: before(48),
+    });
+    conversation.viewport.delta = -12;
+    conversation.viewport.new_below = 3;
+    for (at, text) in ["and write the notes", "then tell me"].iter().enumerate() {
+        state.accounts[0].outbox.push(OutboxRecord {
+            key: MessageKey(900 + at as u64),
+            account: "iris".into(),
+            conversation: "c-research".into(),
+            text: (*text).to_owned(),
+            files: Vec::new(),
+            reply_to: None,
+            auto_thread: false,
+            delivery: Delivery::Queued,
+            created_ms: NOW.wall_ms,
+            instance: 1,
+            position: at as i64,
+        });
+    }
+    check_at("queue", &state, 80, 24);
+    check_at("queue", &state, 120, 40);
 }

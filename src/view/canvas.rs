@@ -178,6 +178,15 @@ impl Canvas<'_> {
         self.put(x, y, &cut, cells, role)
     }
 
+    /// Puts text into the middle of a row.
+    pub(crate) fn put_middle(&mut self, area: Rect, y: u16, text: &str, role: Role) {
+        let wide = u16::try_from(width(text))
+            .unwrap_or(u16::MAX)
+            .min(area.width);
+        let x = area.x + (area.width - wide) / 2;
+        self.put_cut(x, y, text, area.width, role);
+    }
+
     /// `text` in at most so many cells.
     pub(crate) fn cut(&self, text: &str, cells: usize) -> String {
         cut(text, cells, self.glyphs)

@@ -65,7 +65,7 @@ fn chips(scene: &Scene<'_>) -> Vec<Row> {
                     Author::Automation => "the automation: ",
                 };
                 row.and(who, Role::Muted)
-                    .and(words::first_line(message.body.text()), Role::Quote)
+                    .and(words::gist(message.body.text()), Role::Quote)
             }
             None => row.and("an earlier message", Role::Quote),
         });

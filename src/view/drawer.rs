@@ -55,9 +55,9 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, state: &State, area: Rect, bottom: u
         canvas.put(x, outer.bottom() - 1, keys, wide, Role::PopupMuted);
     }
     let inner = Rect {
-        x: outer.x + 2,
+        x: outer.x + 3,
         y: outer.y + 1,
-        width: outer.width.saturating_sub(4),
+        width: outer.width.saturating_sub(6),
         height: height - 2,
     };
     let first = top(open.list.selected, open.list.scroll, rows.len(), shown);
@@ -96,8 +96,8 @@ fn draw_row(
 ) {
     if is_selected {
         let whole = Rect {
-            x: area.x - 1,
-            width: area.width + 2,
+            x: area.x - 2,
+            width: area.width + 4,
             ..area
         };
         canvas.fill(whole, Role::Selected);

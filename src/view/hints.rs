@@ -138,11 +138,20 @@ pub(crate) fn toasts(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
     }
 }
 
+/// The keys that lead to an action from where the person is; through the palette when no shorter
+/// way is bound here.
+pub(crate) fn way_to(state: &State, action: Action) -> String {
+    let context = context(state);
+    let keymap = &state.keymap;
+    keymap.hint(action, context).unwrap_or_else(|| {
+        let palette = keymap.hint(Action::Palette, context).unwrap_or_default();
+        format!("{palette} “{}”", action.title())
+    })
+}
+
 /// What is wrong with the link of the account on screen, and what can be done.
 pub(crate) fn link_row(scene: &Scene<'_>) -> Option<Row> {
     let account = &scene.account.account;
-    let keymap = &scene.state.keymap;
-    let key = |action: Action| keymap.hint_anywhere(action).unwrap_or_default();
     let (mark, role, _) = link_mark(scene.account, scene.state, scene.glyphs);
     let (text, does) = match &account.link {
         LinkState::Waiting { until, reason } => {
@@ -169,16 +178,10 @@ pub(crate) fn link_row(scene: &Scene<'_>) -> Option<Row> {
             return None;
         }
     };
-    let mut row = Row::of(format!("{mark} "), role)
+    let row = Row::of(format!("{mark} "), role)
         .and(text.replace('\n', " "), Role::Muted)
-        .indented(2);
-    let keys = key(does.0);
-    if keys.is_empty() {
-        row = row.right(format!("palette: {}", does.0.title()), Role::Muted);
-    } else {
-        row = row
-            .right(keys, Role::Key)
-            .right(format!(" {}", does.1), Role::Muted);
-    }
+        .indented(2)
+        .right(way_to(scene.state, does.0), Role::Key)
+        .right(format!(" {}", does.1), Role::Muted);
     Some(row)
 }

@@ -163,6 +163,7 @@ fn whole(canvas: &mut Canvas<'_>, state: &State, memo: &mut Memo, area: Rect, dr
                     Role::Title,
                 );
             }
+            nowhere(canvas, state, areas.main);
         }
     }
     if let Some(line) = areas.status {
@@ -177,6 +178,24 @@ fn whole(canvas: &mut Canvas<'_>, state: &State, memo: &mut Memo, area: Rect, dr
         popup(canvas, state, memo, overlay, area, drawn);
     }
     hints::toasts(canvas, state, areas.main);
+}
+
+/// What a screen without a conversation says.
+fn nowhere(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
+    let word = if state.is_loading {
+        "Reading what is stored".to_owned()
+    } else if state.accounts.is_empty() {
+        format!(
+            "No account yet. {} adds one.",
+            hints::way_to(state, Action::AddAccount)
+        )
+    } else {
+        format!(
+            "{} goes to a conversation.",
+            hints::way_to(state, Action::Switcher)
+        )
+    };
+    canvas.put_middle(area, area.y + area.height / 2, &word, Role::Muted);
 }
 
 /// The popup on top, which takes the cursor.
@@ -240,7 +259,7 @@ fn conversation(
     let rows = canvas.buffer.area.height;
     let is_roomy = rows >= 30;
     let plan = composer::plan(scene, area.width, rows);
-    let key = |action: Action| scene.state.keymap.hint_anywhere(action).unwrap_or_default();
+    let key = |action: Action| hints::way_to(scene.state, action);
     let mut strips = decision_bar::rows(scene, &key(Action::OpenDecision));
     strips.extend(hints::link_row(scene));
     strips.extend(todo_strip::run_rows(scene, is_roomy));

@@ -153,6 +153,9 @@ pub(crate) fn draw(
         .selection
         .and_then(|selection| selection::span(&selection, scene.entries()));
     paint(canvas, scene, cards, area, &sight, span);
+    if scene.entries().is_empty() {
+        nothing(canvas, scene, area);
+    }
     let wants = wants(scene, cards, &sight);
 
     let is_at_newest = sight.is_at_end && !timeline.has_newer;
@@ -186,6 +189,19 @@ pub(crate) fn draw(
         overlay_scroll_max: None,
     };
     (facts, wants)
+}
+
+/// What an empty timeline says.
+fn nothing(canvas: &mut Canvas<'_>, scene: &Scene<'_>, area: Rect) {
+    let timeline = &scene.conversation.timeline;
+    let word = if !timeline.is_loaded || timeline.is_loading_older {
+        "Reading what was said here"
+    } else if scene.conversation.info.is_automation {
+        "Nothing has come in here yet."
+    } else {
+        "Nothing was said here yet. Write the first message below."
+    };
+    canvas.put_middle(area, area.y + area.height / 2, word, Role::Muted);
 }
 
 /// The code in sight that could have colours.

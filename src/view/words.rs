@@ -178,6 +178,11 @@ pub(crate) fn plural(n: usize, one: &str) -> String {
     }
 }
 
+/// The first line of a message as plain words, without the marks of Markdown.
+pub(crate) fn gist(text: &SafeText) -> String {
+    first_line(text).replace("**", "").replace('`', "")
+}
+
 /// The first line of a text, without leading marks of Markdown.
 pub(crate) fn first_line(text: &SafeText) -> &str {
     text.as_str()

@@ -159,7 +159,7 @@ fn quote(scene: &Scene<'_>, remote: &crate::domain::RemoteId) -> Row {
                 Author::Automation => "automation",
             };
             row.and(format!("{who}: "), Role::Muted)
-                .and(words::first_line(message.body.text()), Role::Quote)
+                .and(words::gist(message.body.text()), Role::Quote)
         }
         None => row.and("an earlier message", Role::Quote),
     }

@@ -62,7 +62,7 @@ pub(crate) fn notice(scene: &Scene<'_>, message: &Message) -> Card {
 pub(crate) fn aside(scene: &Scene<'_>, entry: &Entry, message: &Message, is_open: bool) -> Card {
     let row = fold_row(scene, entry, is_open)
         .and("aside  ", Role::Muted)
-        .and(words::first_line(message.body.text()), Role::Muted);
+        .and(words::gist(message.body.text()), Role::Muted);
     let mut segments = vec![Segment::Rows(vec![row])];
     if is_open {
         segments.push(Segment::Body {

@@ -16,7 +16,7 @@ pub(super) fn draw(
     area: Rect,
 ) -> Option<(u16, u16)> {
     let kind = wizard.kind.and_then(|at| state.kinds.get(at))?;
-    let rows = u16::try_from(kind.fields.len() * 3 + 5).unwrap_or(u16::MAX);
+    let rows = u16::try_from(kind.fields.len() * 3 + 4).unwrap_or(u16::MAX);
     let title = format!("Add an account: {}", kind.title);
     let inner = frame(canvas, area, &title, 66, rows);
     let is_tight = inner.height < rows;
