@@ -1,3 +1,7 @@
-//! The binary: hands the arguments to the command line.
+//! The program: everything is in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(trialogue::cli::main())
+}

@@ -45,6 +45,16 @@ pub enum EndpointPlace<'a> {
     Process(&'a ProcessEndpoint),
 }
 
+/// The address, or the command as it was given.
+impl std::fmt::Display for EndpointPlace<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Network(endpoint) => f.write_str(&endpoint.url),
+            Self::Process(endpoint) => f.write_str(&endpoint.command.join(" ")),
+        }
+    }
+}
+
 impl Endpoint {
     /// The kind in the configuration.
     pub fn kind(&self) -> &'static str {

@@ -58,3 +58,16 @@ pub fn driver(account: &AccountConfig, setup: Setup) -> Box<dyn Driver> {
         }
     }
 }
+
+/// How the program of an account is started; none where there is none, or nothing special about it.
+pub fn launch(_account: &AccountConfig, _state_dir: &std::path::Path) -> Option<crate::link::ChildSpec> {
+    None
+}
+
+/// Whether there is a driver for accounts of this kind.
+pub fn speaks(endpoint: &Endpoint) -> bool {
+    match endpoint {
+        Endpoint::Pheby(_) => true,
+        Endpoint::Iris(_) | Endpoint::Omi(_) => false,
+    }
+}

@@ -3,6 +3,10 @@
 pub mod clock;
 pub mod coalesce;
 pub mod desktop;
+pub mod engine;
+pub mod oneshot;
+pub mod screen;
+pub mod setup;
 pub mod editor;
 pub mod frame;
 pub mod input;

@@ -121,26 +121,36 @@ pub fn size() -> (u16, u16) {
     }
 }
 
-/// Puts a panic hook in place that restores the terminal first, writes a crash file without any
-/// message text, and says where it is.
+/// Where the last crash was noted, and at which place in the source.
+static CRASH: Mutex<Option<(String, Option<std::path::PathBuf>)>> = Mutex::new(None);
+
+/// Puts a panic hook in place that writes a crash file without any message text and says nothing:
+/// most panics are caught by whoever guards a piece of work, and the screen goes on. One that is not
+/// caught unwinds through [`Guard`], which restores the terminal, and `last_crash` has the words.
 pub fn install_panic_hook(crash_dir: std::path::PathBuf) {
     std::panic::set_hook(Box::new(move |info| {
-        restore();
         let place = info.location().map(ToString::to_string).unwrap_or_default();
         let report = format!(
             "trialogue {}\npanicked at {place}\n\n{}\n",
             env!("CARGO_PKG_VERSION"),
             std::backtrace::Backtrace::force_capture()
         );
-        match write_private(&crash_dir, "crash.txt", report.as_bytes()) {
-            Ok(path) => eprintln!(
-                "trialogue failed and had to stop (at {place}). Nothing you wrote is lost. \
-                 A report without any message text is in {}.",
-                path.display()
-            ),
-            Err(_) => eprintln!("trialogue failed and had to stop (at {place})."),
+        let path = write_private(&crash_dir, "crash.txt", report.as_bytes()).ok();
+        tracing::error!(%place, "a panic");
+        if let Ok(mut crash) = CRASH.try_lock() {
+            *crash = Some((place, path));
         }
     }));
+}
+
+/// Words for the last panic, once the terminal is the shell's again.
+pub fn last_crash() -> String {
+    let crash = CRASH.try_lock().ok().and_then(|mut crash| crash.take());
+    let (place, path) = crash.unwrap_or_default();
+    let report = path.map_or_else(String::new, |path| {
+        format!(" A report without any message text is in {}.", path.display())
+    });
+    format!("trialogue failed and had to stop (at {place}). What you wrote is kept.{report}")
 }
 
 /// Writes a file that only its owner can read.

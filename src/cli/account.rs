@@ -1,0 +1,346 @@
+//! `trialogue account …`.
+
+use super::args::{Account, AccountAdd, AccountKind, Global, NetworkAccount, ProcessAccount, SecretSource};
+use super::{Exit, Failure, chat};
+use crate::config::account::{AccountConfig, Endpoint, EndpointPlace, NetworkEndpoint, ProcessEndpoint};
+use crate::config::file;
+use crate::domain::{AccountId, Durability, Secret, Write};
+use crate::runtime::clock::Clock;
+use crate::runtime::desktop::Place;
+use crate::runtime::engine::Surroundings;
+use crate::runtime::setup::{self, CheckFailure};
+use crate::store::{self, StoreError, StoreOptions};
+use std::io::{self, BufRead, IsTerminal, Read, Write as _};
+use std::sync::Arc;
+
+/// Runs it.
+pub fn run(global: &Global, verb: &Account) -> Result<Exit, Failure> {
+    let profile = chat::open_profile(global)?;
+    let around = Arc::new(Surroundings {
+        paths: profile.paths.clone(),
+        place: Place::detect(),
+        clock: Clock::start(),
+        working_directory: std::env::current_dir().unwrap_or_else(|_| "/".into()),
+        no_keyring: global.no_keyring,
+        tap: false,
+        is_throwaway: false,
+    });
+    match verb {
+        Account::Add(add) => run_add(&profile, &around, add),
+        Account::List { json } => list(&profile, *json),
+        Account::Test { name } => test(&profile, &around, name),
+        Account::Login { name, secret } => login(&profile, &around, name, secret),
+        Account::Remove { name, with_history } => remove(&profile, &around, name, *with_history),
+    }
+}
+
+fn find<'p>(profile: &'p chat::Profile, name: &str) -> Result<&'p AccountConfig, Failure> {
+    profile.accounts.iter().map(|account| &account.config).find(|config| config.name == name).ok_or_else(|| {
+        let names: Vec<&str> = profile.accounts.iter().map(|account| account.config.name.as_str()).collect();
+        Failure::usage(format!(
+            "there is no account {name:?}; there are: {}",
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        ))
+    })
+}
+
+fn run_add(profile: &chat::Profile, around: &Arc<Surroundings>, add: &AccountAdd) -> Result<Exit, Failure> {
+    let (config, source, check) = match &add.kind {
+        AccountKind::Iris(network) => (network_config(network, Endpoint::Iris)?, &network.secret, !network.no_check),
+        AccountKind::Pheby(network) => (network_config(network, Endpoint::Pheby)?, &network.secret, !network.no_check),
+        AccountKind::Omi(process) => (process_config(process)?, &process.secret, !process.no_check),
+    };
+    if config.name.trim().is_empty() || config.name.chars().any(char::is_control) {
+        return Err(Failure::usage("the name of an account must be a plain word"));
+    }
+    if profile.accounts.iter().any(|account| account.config.name == config.name) {
+        return Err(Failure::usage(format!("there is already an account {:?}; remove it first or choose another name", config.name)));
+    }
+    let wants_secret = matches!(config.endpoint.place(), EndpointPlace::Network(_));
+    let secret = match read_secret(source, &config.name, wants_secret)? {
+        Some(secret) => Some(secret),
+        None if !wants_secret || config.secret_command.is_some() => None,
+        None => return Err(Failure::usage("a secret is needed; nothing was given")),
+    };
+    if check {
+        let found = chat::runtime()?.block_on(setup::check(&config, secret.clone(), around));
+        match found {
+            Ok(text) => println!("{}: {text}", config.name),
+            Err(failure) => return Err(check_failed(&config.name, &failure, "nothing was saved; with --no-check it is saved all the same")),
+        }
+    }
+    let place = setup::add(&config, secret, around).map_err(Failure::usage)?;
+    println!("added {} to {}", config.name, around.paths.config_file().display());
+    if let Some(place) = place {
+        println!("the secret is kept in {place}");
+    }
+    Ok(Exit::Done)
+}
+
+fn check_failed(name: &str, failure: &CheckFailure, hint: &str) -> Failure {
+    let exit = match failure {
+        CheckFailure::NoConnection(_) => Exit::NoConnection,
+        CheckFailure::Refused(_) => Exit::Refused,
+    };
+    let hint = if hint.is_empty() { String::new() } else { format!(" ({hint})") };
+    Failure { exit, text: format!("{name}: {}{hint}", failure.text()) }
+}
+
+fn network_config(
+    account: &NetworkAccount,
+    endpoint: fn(NetworkEndpoint) -> Endpoint,
+) -> Result<AccountConfig, Failure> {
+    // Only the kind decides what a missing path means.
+    let is_pheby = matches!(endpoint(NetworkEndpoint::default()), Endpoint::Pheby(_));
+    let url = file::address(&account.url, is_pheby.then_some("/ws")).map_err(Failure::usage)?;
+    let mut config = AccountConfig::new(
+        &account.name,
+        endpoint(NetworkEndpoint {
+            url,
+            ca_file: account.ca_file.clone(),
+            allow_plain: account.allow_plain,
+            proxy: None,
+        }),
+    );
+    config.secret_command = command_of(&account.secret)?;
+    Ok(config)
+}
+
+fn process_config(account: &ProcessAccount) -> Result<AccountConfig, Failure> {
+    let environment = account
+        .environment
+        .iter()
+        .map(|pair| {
+            pair.split_once('=')
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .ok_or_else(|| Failure::usage(format!("--env {pair}: expected NAME=VALUE")))
+        })
+        .collect::<Result<_, _>>()?;
+    let mut config = AccountConfig::new(
+        &account.name,
+        Endpoint::Omi(ProcessEndpoint {
+            command: account.command.clone(),
+            environment,
+            directory: account.directory.clone(),
+            owner: account.owner.clone(),
+            adapter: account.adapter.clone(),
+            model: account.model.clone(),
+            ..ProcessEndpoint::default()
+        }),
+    );
+    config.secret_command = command_of(&account.secret)?;
+    Ok(config)
+}
+
+/// The command as an argument list: it is split as a shell would at spaces and quotes, and no shell
+/// ever sees it.
+fn command_of(source: &SecretSource) -> Result<Option<Vec<String>>, Failure> {
+    let Some(line) = &source.secret_command else { return Ok(None) };
+    let words = split_words(line).ok_or_else(|| Failure::usage("--secret-command: a quote is not closed"))?;
+    if words.is_empty() {
+        return Err(Failure::usage("--secret-command: the command is empty"));
+    }
+    Ok(Some(words))
+}
+
+fn split_words(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None | Some('"'), '\\') => word.get_or_insert_default().push(chars.next()?),
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+fn read_secret(source: &SecretSource, name: &str, wanted: bool) -> Result<Option<Secret>, Failure> {
+    if source.secret_command.is_some() {
+        return Ok(None);
+    }
+    if source.secret_stdin {
+        let mut text = String::new();
+        io::stdin()
+            .take(64 * 1024)
+            .read_to_string(&mut text)
+            .map_err(|error| Failure::usage(format!("the secret could not be read: {error}")))?;
+        return Ok(non_empty(text));
+    }
+    if !wanted {
+        return Ok(None);
+    }
+    if let Ok(text) = std::env::var(crate::runtime::secrets::variable(name)) {
+        return Ok(non_empty(text));
+    }
+    if !io::stdin().is_terminal() {
+        return Err(Failure::usage(
+            "the secret is not an argument; use --secret-stdin, --secret-command or the environment",
+        ));
+    }
+    eprint!("Secret of {name}: ");
+    let _ = io::stderr().flush();
+    let hidden = Hidden::new();
+    let mut text = String::new();
+    let read = io::stdin().lock().read_line(&mut text);
+    drop(hidden);
+    eprintln!();
+    read.map_err(|error| Failure::usage(format!("the secret could not be read: {error}")))?;
+    Ok(non_empty(text))
+}
+
+fn non_empty(text: String) -> Option<Secret> {
+    let trimmed = text.trim();
+    (!trimmed.is_empty()).then(|| Secret::new(trimmed.to_owned()))
+}
+
+/// Echo off while it lives.
+struct Hidden(Option<rustix::termios::Termios>);
+
+impl Hidden {
+    fn new() -> Self {
+        let stdin = io::stdin();
+        let Ok(original) = rustix::termios::tcgetattr(&stdin) else { return Self(None) };
+        let mut quiet = original.clone();
+        quiet.local_modes -= rustix::termios::LocalModes::ECHO;
+        let _ = rustix::termios::tcsetattr(&stdin, rustix::termios::OptionalActions::Flush, &quiet);
+        Self(Some(original))
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        if let Some(original) = &self.0 {
+            let _ = rustix::termios::tcsetattr(io::stdin(), rustix::termios::OptionalActions::Now, original);
+        }
+    }
+}
+
+fn list(profile: &chat::Profile, json: bool) -> Result<Exit, Failure> {
+    if json {
+        for account in &profile.accounts {
+            println!(
+                "{}",
+                serde_json::json!({
+                    "v": super::json::VERSION,
+                    "name": account.config.name,
+                    "kind": account.config.endpoint.kind(),
+                    "place": account.config.endpoint.place().to_string(),
+                    "enabled": !account.config.is_disabled,
+                })
+            );
+        }
+        return Ok(Exit::Done);
+    }
+    if profile.accounts.is_empty() {
+        println!("no account yet; add one with `trialogue account add`, or try `trialogue demo`");
+    }
+    let widest = profile.accounts.iter().map(|account| account.config.name.len()).max().unwrap_or(0);
+    for account in &profile.accounts {
+        let config = &account.config;
+        let off = if config.is_disabled { "  (switched off)" } else { "" };
+        println!("{:widest$}  {:6} {}{off}", config.name, config.endpoint.kind(), config.endpoint.place());
+    }
+    Ok(Exit::Done)
+}
+
+fn test(profile: &chat::Profile, around: &Arc<Surroundings>, name: &str) -> Result<Exit, Failure> {
+    let config = find(profile, name)?;
+    match chat::runtime()?.block_on(setup::check(config, None, around)) {
+        Ok(text) => {
+            println!("{name}: {text}");
+            Ok(Exit::Done)
+        }
+        Err(failure) => Err(check_failed(name, &failure, "")),
+    }
+}
+
+fn login(
+    profile: &chat::Profile,
+    around: &Arc<Surroundings>,
+    name: &str,
+    source: &SecretSource,
+) -> Result<Exit, Failure> {
+    let config = find(profile, name)?;
+    let Some(secret) = read_secret(source, name, true)? else {
+        return Err(Failure::usage("nothing was given; the old secret stays"));
+    };
+    match chat::runtime()?.block_on(setup::check(config, Some(secret.clone()), around)) {
+        Ok(text) => println!("{name}: {text}"),
+        Err(failure) => return Err(check_failed(name, &failure, "the old secret stays")),
+    }
+    let place = setup::keep_secret(name, &secret, around).map_err(Failure::usage)?;
+    println!("the secret is kept in {place}");
+    Ok(Exit::Done)
+}
+
+fn remove(
+    profile: &chat::Profile,
+    around: &Arc<Surroundings>,
+    name: &str,
+    with_history: bool,
+) -> Result<Exit, Failure> {
+    find(profile, name)?;
+    setup::remove_account(name, around).map_err(Failure::usage)?;
+    println!("removed {name} and its secret");
+    if with_history {
+        forget_history(profile, name)?;
+        println!("its history is gone too");
+    }
+    Ok(Exit::Done)
+}
+
+/// Drops everything the store has of an account.
+fn forget_history(profile: &chat::Profile, name: &str) -> Result<(), Failure> {
+    let failed = |error: StoreError| Failure::usage(error.to_string());
+    let (store, facts) = store::open(profile.paths.store_file(), StoreOptions::default()).map_err(failed)?;
+    let account = AccountId::new(name);
+    let mut writes: Vec<Write> = facts
+        .conversations
+        .iter()
+        .filter(|stored| stored.account == account)
+        .map(|stored| Write::ConversationGone {
+            account: account.clone(),
+            conversation: stored.conversation.clone(),
+        })
+        .collect();
+    writes.extend(facts.facts.iter().filter(|(owner, _, _)| *owner == account).map(|(_, name, _)| Write::Fact {
+        account: account.clone(),
+        name: name.clone(),
+        value: None,
+    }));
+    writes.extend(
+        facts
+            .outbox
+            .iter()
+            .filter(|record| record.account == account)
+            .map(|record| Write::OutboxGone { key: record.key }),
+    );
+    store.commit_now(writes, Durability::Full).map_err(failed)?;
+    store.close();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_command_is_split_without_a_shell() {
+        let words = |line: &str| split_words(line).map(|words| words.join("|"));
+        assert_eq!(words("pass show iris"), Some("pass|show|iris".to_owned()));
+        assert_eq!(words("op read 'op://Private/My Key'"), Some("op|read|op://Private/My Key".to_owned()));
+        assert_eq!(words(r#"sh -c "echo \"x\"""#), Some(r#"sh|-c|echo "x""#.to_owned()));
+        assert_eq!(words("a '' b"), Some("a||b".to_owned()));
+        assert_eq!(words("a 'b"), None);
+    }
+}

@@ -1,0 +1,242 @@
+//! What can be typed after `trialogue`.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// The terminal client for your agents.
+///
+/// Without a command it opens the chat. Accounts are added with `trialogue account add`; to try
+/// it without any server, run `trialogue demo`.
+#[derive(Debug, Parser)]
+#[command(name = "trialogue", version = super::version(), max_term_width = 100, disable_help_subcommand = true)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+}
+
+/// Understood by every command.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Global {
+    /// Folder of config.toml, keys.toml and your themes
+    #[arg(long, global = true, value_name = "DIR", env = "TRIALOGUE_CONFIG_DIR")]
+    pub config_dir: Option<PathBuf>,
+    /// Folder of the history, drafts and everything else that is kept
+    #[arg(long, global = true, value_name = "DIR", env = "TRIALOGUE_DATA_DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Do not ask the desktop's keyring for secrets
+    #[arg(long, global = true)]
+    pub no_keyring: bool,
+    /// Keep nothing on disk
+    #[arg(long, global = true)]
+    pub no_cache: bool,
+    /// Theme by name (see `trialogue themes`)
+    #[arg(long, global = true, value_name = "NAME")]
+    pub theme: Option<String>,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorChoice,
+    /// Draw with ASCII characters only
+    #[arg(long, global = true)]
+    pub ascii: bool,
+    /// Leave the mouse to the terminal
+    #[arg(long, global = true)]
+    pub no_mouse: bool,
+    /// Nothing turns or moves by itself
+    #[arg(long, global = true)]
+    pub reduced_motion: bool,
+    /// Chat as append-only lines: for screen readers, TERM=dumb and serial lines
+    #[arg(long, global = true)]
+    pub plain: bool,
+    /// Write a log to this file (level by RUST_LOG; secrets are never in it)
+    #[arg(long, global = true, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+}
+
+/// When colour is used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum ColorChoice {
+    /// As much as the terminal can; none with NO_COLOR
+    #[default]
+    Auto,
+    Always,
+    Never,
+    /// Force 24-bit colour
+    Truecolor,
+    /// Force 256 colours
+    #[value(name = "256")]
+    Indexed,
+    /// Force the 16 colours of the terminal's own palette
+    #[value(name = "16")]
+    Ansi,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Try everything without a server: three accounts on built-in gateways
+    Demo(Demo),
+    /// Add, list, test, sign in to and remove accounts
+    #[command(subcommand)]
+    Account(Account),
+    /// Send a message and print the answer
+    Send(Send),
+}
+
+/// `trialogue demo`
+#[derive(Debug, Default, Args)]
+pub struct Demo {
+    /// Only the gateways, on this address (127.0.0.1:0 picks ports): one JSON line for each
+    #[arg(long, value_name = "ADDR")]
+    pub serve: Option<std::net::SocketAddr>,
+    /// An option of the gateways, such as speed=300 (may be repeated)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub options: Vec<String>,
+}
+
+/// `trialogue account …`
+#[derive(Debug, Subcommand)]
+pub enum Account {
+    /// Add an account; the secret is asked for
+    Add(AccountAdd),
+    /// List the accounts
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Connect, say what was found, and leave again
+    Test {
+        name: String,
+    },
+    /// Give an account a new secret
+    Login {
+        name: String,
+        #[command(flatten)]
+        secret: SecretSource,
+    },
+    /// Remove an account and its secret; its history stays until the data folder is emptied
+    Remove {
+        name: String,
+        /// Remove its history too
+        #[arg(long)]
+        with_history: bool,
+    },
+}
+
+/// `trialogue account add …`
+#[derive(Debug, Args)]
+pub struct AccountAdd {
+    #[command(subcommand)]
+    pub kind: AccountKind,
+}
+
+/// Which protocol is spoken.
+#[derive(Debug, Subcommand)]
+pub enum AccountKind {
+    /// An Iris gateway: a host name, or an http(s) or ws(s) address
+    Iris(NetworkAccount),
+    /// A Pheby server: a host name, or an http(s) or ws(s) address; without a path /ws is meant
+    Pheby(NetworkAccount),
+    /// An Omi runtime on this machine: trialogue account add omi NAME -- COMMAND…
+    Omi(ProcessAccount),
+}
+
+/// An account on the network.
+#[derive(Debug, Args)]
+pub struct NetworkAccount {
+    /// Your name for it
+    pub name: String,
+    /// Where it is
+    pub url: String,
+    #[command(flatten)]
+    pub secret: SecretSource,
+    /// A file with further certificate authorities (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// Allow an unencrypted connection to another machine
+    #[arg(long)]
+    pub allow_plain: bool,
+    /// Save without connecting first
+    #[arg(long)]
+    pub no_check: bool,
+}
+
+/// An account that is a program.
+#[derive(Debug, Args)]
+pub struct ProcessAccount {
+    /// Your name for it
+    pub name: String,
+    /// Working directory of new conversations (default: where trialogue is started)
+    #[arg(long, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// The owner's id that belongs to the token
+    #[arg(long)]
+    pub owner: Option<String>,
+    /// Adapter of new conversations
+    #[arg(long)]
+    pub adapter: Option<String>,
+    /// Model of new conversations
+    #[arg(long)]
+    pub model: Option<String>,
+    /// An environment variable for the program (may be repeated)
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    pub environment: Vec<String>,
+    #[command(flatten)]
+    pub secret: SecretSource,
+    /// Save without starting it first
+    #[arg(long)]
+    pub no_check: bool,
+    /// The program and its arguments
+    #[arg(last = true, required = true)]
+    pub command: Vec<String>,
+}
+
+/// Where a secret comes from; it is never an argument.
+#[derive(Clone, Debug, Default, Args)]
+pub struct SecretSource {
+    /// Read the secret from standard input
+    #[arg(long)]
+    pub secret_stdin: bool,
+    /// A command that prints the secret on its first line; it is run whenever the secret is needed
+    #[arg(long, value_name = "CMD", conflicts_with = "secret_stdin")]
+    pub secret_command: Option<String>,
+}
+
+/// `trialogue send`
+#[derive(Debug, Args)]
+pub struct Send {
+    /// The message; without it, it is read from standard input
+    pub text: Option<String>,
+    /// The account; may be left out when there is only one
+    #[arg(short, long, value_name = "ACCOUNT")]
+    pub account: Option<String>,
+    /// The conversation by name or id
+    #[arg(short, long, value_name = "CONVERSATION")]
+    pub conversation: Option<String>,
+    /// Attach a file (may be repeated)
+    #[arg(long, value_name = "FILE")]
+    pub attach: Vec<PathBuf>,
+    /// Print events as JSON, one a line
+    #[arg(long)]
+    pub json: bool,
+    /// What to do when the agent asks for an approval
+    #[arg(long, value_name = "WHAT", default_value = "fail")]
+    pub on_approval: OnApproval,
+    /// Give up after so many seconds without a sign of life
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    pub timeout: u64,
+}
+
+/// What `send` does with an approval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum OnApproval {
+    /// Refuse it and go on
+    Deny,
+    /// Allow it this once
+    Once,
+    /// Leave it open and exit with 5
+    #[default]
+    Fail,
+}

@@ -1,0 +1,298 @@
+//! The default command, and what other commands need to open a profile: configuration, store,
+//! engine.
+
+use super::args::{ColorChoice, Demo, Global};
+use super::{Exit, Failure};
+use crate::app::state::{Ids, Settings};
+use crate::app::State;
+use crate::config::account::{AccountConfig, Endpoint, NetworkEndpoint, ProcessEndpoint};
+use crate::app::keymap::{Keymap, Override};
+use crate::config::file::{self, Config};
+use crate::config::keys;
+use crate::config::paths::Paths;
+use crate::domain::{AccountId, Secret};
+
+use crate::runtime::clock::Clock;
+use crate::runtime::desktop::Place;
+use crate::runtime::engine::{Engine, Surroundings};
+
+use crate::runtime::screen::{Left, Screen, ScreenOptions, utc_offset_minutes};
+use crate::runtime::terminal;
+use crate::store::{self, StoreOptions};
+use crate::view::theme::Depth;
+use std::io::IsTerminal;
+use std::path::Path;
+
+/// An account and, for the demo only, the secret that is kept nowhere.
+#[derive(Clone, Debug)]
+pub struct ProfileAccount {
+    pub config: AccountConfig,
+    pub secret: Option<Secret>,
+}
+
+/// Where everything of one run of the program lives.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    pub paths: Paths,
+    pub config: Config,
+    pub accounts: Vec<ProfileAccount>,
+    /// Goes with the program: the demo's.
+    pub is_throwaway: bool,
+}
+
+/// Reads the configuration of the person.
+pub fn open_profile(global: &Global) -> Result<Profile, Failure> {
+    let paths = Paths::find(global.config_dir.as_deref(), global.data_dir.as_deref())
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    let config = file::load(&paths.config_file()).map_err(|error| Failure::usage(error.to_string()))?;
+    for warning in &config.warnings {
+        eprintln!("trialogue: {warning}");
+    }
+    let accounts = config
+        .accounts
+        .iter()
+        .map(|config| ProfileAccount { config: config.clone(), secret: None })
+        .collect();
+    Ok(Profile { paths, config, accounts, is_throwaway: false })
+}
+
+/// The chat of the person.
+pub fn run(global: &Global) -> Result<Exit, Failure> {
+    let profile = open_profile(global)?;
+    let runtime = runtime()?;
+    run_with(&runtime, global, profile)
+}
+
+/// The threads everything runs on: one for the network is enough, and workers come on demand.
+pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .max_blocking_threads(16)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::usage(format!("the program could not start its threads: {error}")))
+}
+
+/// The accounts of the demo, on the gateways that were just started.
+pub fn demo_accounts(served: &crate::demo::Served, program: &Path) -> Vec<ProfileAccount> {
+    let mut accounts: Vec<ProfileAccount> = served
+        .gateways
+        .iter()
+        .filter_map(|gateway| {
+            let endpoint = NetworkEndpoint { url: gateway.url.clone(), ..NetworkEndpoint::default() };
+            let endpoint = match gateway.protocol {
+                "pheby" => Endpoint::Pheby(endpoint),
+                "iris" => Endpoint::Iris(endpoint),
+                _ => return None,
+            };
+            Some(ProfileAccount {
+                config: AccountConfig::new(&format!("{}@demo", gateway.protocol), endpoint),
+                secret: Some(Secret::new(gateway.secret.clone())),
+            })
+        })
+        .collect();
+    let command = vec![program.to_string_lossy().into_owned(), "demo".to_owned(), "--runtime".to_owned()];
+    let endpoint = ProcessEndpoint { command, ..ProcessEndpoint::default() };
+    accounts.push(ProfileAccount {
+        config: AccountConfig::new("omi@demo", Endpoint::Omi(endpoint)),
+        secret: None,
+    });
+    accounts.retain(|account| crate::protocol::speaks(&account.config.endpoint));
+    accounts
+}
+
+/// An engine over the profile's store, with its accounts, not yet connected.
+pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engine, Failure> {
+    let place = Place::detect();
+    let clock = Clock::start();
+    let (handle, facts) = if global.no_cache {
+        store::memory()
+    } else {
+        store::open(profile.paths.store_file(), StoreOptions::default())
+    }
+    .or_else(|error| {
+        eprintln!("trialogue: {error}; nothing is kept on disk this time");
+        store::memory()
+    })
+    .map_err(|error| Failure::usage(error.to_string()))?;
+    let settings = settings(global, &profile.config, place);
+    let ids = ids()?;
+    let mut state = State::new(ids, settings, clock.now());
+    state.takes_over = is_screen;
+    if let Some(scheme) = profile.config.settings.keys.as_deref().and_then(Keymap::scheme) {
+        state.keymap = scheme;
+    }
+    let (keymap, complaints) = overrides(&profile.paths, state.keymap.clone());
+    state.keymap = keymap;
+    for complaint in complaints {
+        eprintln!("trialogue: {complaint}");
+    }
+    state.read_only.clone_from(&handle.health().read_only);
+    let around = Surroundings {
+        paths: profile.paths.clone(),
+        place,
+        clock,
+        working_directory: std::env::current_dir().unwrap_or_else(|_| "/".into()),
+        no_keyring: global.no_keyring,
+        tap: false,
+        is_throwaway: profile.is_throwaway,
+    };
+    let mut engine = Engine::new(state, handle, around);
+    for account in profile.accounts {
+        let id = AccountId::new(&account.config.name);
+        if let Some(secret) = account.secret {
+            engine.know_secret(&id, secret);
+        }
+        engine.add_account(account.config);
+    }
+    engine.restore(facts);
+    Ok(engine)
+}
+
+/// The same for commands without a screen.
+pub fn headless_engine(global: &Global, profile: Profile) -> Result<Engine, Failure> {
+    engine(global, profile, false)
+}
+
+/// The keymap with the person's file over it, and what is wrong with that file.
+fn overrides(paths: &Paths, keymap: Keymap) -> (Keymap, Vec<String>) {
+    let lines = match keys::load(&paths.keys_file()) {
+        Ok(lines) => lines,
+        Err(errors) => return (keymap, vec![errors.to_string()]),
+    };
+    let overrides: Vec<Override> = lines
+        .into_iter()
+        .map(|line| Override {
+            context: line.context,
+            keys: line.keys,
+            action: line.action,
+            place: line.place,
+        })
+        .collect();
+    keymap.with_overrides(&overrides)
+}
+
+/// Ids with a random base, so that two running programs never mint the same.
+fn ids() -> Result<Ids, Failure> {
+    let mut bytes = [0_u8; 8];
+    getrandom::fill(&mut bytes).map_err(|error| Failure::usage(format!("no random numbers: {error}")))?;
+    let random = u64::from_le_bytes(bytes);
+    // 31 random bits above 32 bits to count in; the sign stays clear, as the store's numbers have one.
+    Ok(Ids { instance: random >> 1, next: (random >> 33) << 32 })
+}
+
+fn settings(global: &Global, config: &Config, place: Place) -> Settings {
+    let mut settings = Settings {
+        over_ssh: place.over_ssh,
+        utc_offset_minutes: utc_offset_minutes(),
+        ..Settings::default()
+    };
+    let set = &config.settings;
+    if let Some(theme) = &set.theme {
+        settings.theme.clone_from(theme);
+    }
+    for (value, target) in [
+        (set.mouse, &mut settings.mouse),
+        (set.ascii, &mut settings.ascii),
+        (set.reduced_motion, &mut settings.reduced_motion),
+        (set.bell, &mut settings.bell),
+        (set.notify, &mut settings.notify),
+        (set.hide_content, &mut settings.hide_content),
+        (set.unfold_all, &mut settings.unfold_all),
+        (set.auto_thread, &mut settings.auto_thread),
+        (set.show_model, &mut settings.show_model),
+        (set.show_context, &mut settings.show_context),
+        (set.show_directory, &mut settings.show_directory),
+        (set.show_latency, &mut settings.show_latency),
+        (set.show_cost, &mut settings.show_cost),
+        (set.over_ssh, &mut settings.over_ssh),
+    ] {
+        if let Some(value) = value {
+            *target = value;
+        }
+    }
+
+    if let Some(theme) = &global.theme {
+        settings.theme.clone_from(theme);
+    }
+    settings.ascii |= global.ascii || !is_utf8();
+    settings.mouse &= !global.no_mouse;
+    settings.reduced_motion |= global.reduced_motion;
+    settings
+}
+
+/// Whether the locale says that the terminal shows UTF-8.
+fn is_utf8() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|value| !value.is_empty());
+    // Without any locale most terminals of today show UTF-8 all the same.
+    locale.is_none_or(|value| {
+        let value = value.to_ascii_lowercase();
+        value.contains("utf-8") || value.contains("utf8") || value == "c" || value == "posix"
+    })
+}
+
+/// How many colours are used.
+pub fn depth(choice: ColorChoice) -> Depth {
+    let env = |name: &str| std::env::var(name).unwrap_or_default();
+    match choice {
+        ColorChoice::Never => Depth::Mono,
+        ColorChoice::Truecolor => Depth::TrueColor,
+        ColorChoice::Indexed => Depth::Indexed,
+        ColorChoice::Ansi => Depth::Ansi,
+        ColorChoice::Auto if !env("NO_COLOR").is_empty() => Depth::Mono,
+        ColorChoice::Auto | ColorChoice::Always => {
+            let (colorterm, term) = (env("COLORTERM"), env("TERM"));
+            let program = env("TERM_PROGRAM");
+            if colorterm.contains("truecolor")
+                || colorterm.contains("24bit")
+                || term.ends_with("-direct")
+                || matches!(term.as_str(), "xterm-kitty" | "alacritty" | "foot" | "xterm-ghostty" | "wezterm")
+                || matches!(program.as_str(), "iTerm.app" | "WezTerm" | "ghostty" | "vscode")
+            {
+                Depth::TrueColor
+            } else if term.contains("256color") || term.starts_with("tmux") || term.starts_with("screen") {
+                Depth::Indexed
+            } else {
+                Depth::Ansi
+            }
+        }
+    }
+}
+
+/// The chat with a profile.
+pub fn run_with(
+    runtime: &tokio::runtime::Runtime,
+    global: &Global,
+    profile: Profile,
+) -> Result<Exit, Failure> {
+    if !std::io::stdout().is_terminal() || std::env::var("TERM").is_ok_and(|term| term == "dumb") {
+        return Err(Failure::usage(
+            "the chat needs a terminal; for scripts use `trialogue send` (and `--plain` where a screen cannot be drawn)",
+        ));
+    }
+    let options = ScreenOptions {
+        depth: depth(global.color),
+        mouse: !global.no_mouse && profile.config.mouse(),
+        theme_is_fixed: global.theme.is_some() || profile.config.has_theme(),
+        set_title: !Place::detect().in_tmux,
+    };
+    terminal::install_panic_hook(profile.paths.state.clone());
+    let code = runtime.block_on(async {
+        let engine = engine(global, profile, true)?;
+        let screen = Screen::start(engine, options)
+            .map_err(|error| Failure::usage(format!("the terminal could not be set up: {error}")))?;
+        screen
+            .run()
+            .await
+            .map_err(|error| Failure::usage(format!("the terminal failed: {error}")))
+    });
+    terminal::restore();
+    match code? {
+        Left::Code(0) => Ok(Exit::Done),
+        Left::Code(code) => Ok(Exit::Code(u8::try_from(code).unwrap_or(1))),
+        Left::Demo => super::demo::run(global, &Demo::default()),
+    }
+}

@@ -1,0 +1,103 @@
+//! The command line: dispatch, exit codes, and what is said on standard error.
+
+mod account;
+mod args;
+mod chat;
+mod demo;
+mod json;
+mod send;
+
+pub use args::{Cli, Global, Verb};
+
+use clap::Parser;
+use std::fmt;
+
+/// How a run of the program ended; the numbers are documented for scripts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    Done,
+    RunFailed,
+    Usage,
+    NoConnection,
+    Refused,
+    NeedsDecision,
+    /// Any other code, as a signal or the screen gave it.
+    Code(u8),
+}
+
+impl Exit {
+    /// The number the shell sees.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::RunFailed => 1,
+            Self::Usage => 2,
+            Self::NoConnection => 3,
+            Self::Refused => 4,
+            Self::NeedsDecision => 5,
+            Self::Code(code) => code,
+        }
+    }
+}
+
+/// An end with words for the person.
+#[derive(Debug)]
+pub struct Failure {
+    pub exit: Exit,
+    pub text: String,
+}
+
+impl Failure {
+    /// Wrong arguments, bad configuration, or no terminal.
+    pub fn usage(text: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, text: text.into() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Runs the program with the arguments of this process; the exit code.
+pub fn main() -> u8 {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = if error.use_stderr() { Exit::Usage.code() } else { 0 };
+            let _ = error.print();
+            return code;
+        }
+    };
+    // A panic that nobody caught has unwound through the guard of the terminal by now.
+    let result = std::panic::catch_unwind(|| dispatch(&cli));
+    match result {
+        Ok(Ok(exit)) => exit.code(),
+        Ok(Err(failure)) => {
+            if !failure.text.is_empty() {
+                eprintln!("trialogue: {failure}");
+            }
+            failure.exit.code()
+        }
+        Err(_) => {
+            crate::runtime::terminal::restore();
+            eprintln!("{}", crate::runtime::terminal::last_crash());
+            101
+        }
+    }
+}
+
+fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
+    match &cli.verb {
+        None => chat::run(&cli.global),
+        Some(Verb::Demo(demo)) => demo::run(&cli.global, demo),
+        Some(Verb::Account(verb)) => account::run(&cli.global, verb),
+        Some(Verb::Send(send)) => send::run(&cli.global, send),
+    }
+}
+
+/// Version, commit and date where they are known.
+pub fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}

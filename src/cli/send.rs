@@ -1,0 +1,193 @@
+//! `trialogue send`: the answer on standard output, everything about it on standard error.
+
+use super::args::{Global, OnApproval, Send};
+use super::{Exit, Failure, chat, json};
+use crate::domain::{AccountId, Question, RunOutcome, ToolStatus};
+use crate::runtime::oneshot::{self, Ended, Report, Request};
+use std::io::{self, IsTerminal, Read, Write};
+use std::time::Duration;
+
+/// The longest message read from standard input, in bytes.
+const LONGEST_INPUT: u64 = 16 << 20;
+
+/// Runs it.
+pub fn run(global: &Global, send: &Send) -> Result<Exit, Failure> {
+    let text = match &send.text {
+        Some(text) => text.clone(),
+        None => read_input()?,
+    };
+    if text.trim().is_empty() {
+        return Err(Failure::usage(
+            "there is nothing to send: give the text as an argument or on standard input",
+        ));
+    }
+    let profile = chat::open_profile(global)?;
+    let account = choose_account(&profile, send.account.as_deref())?;
+    let runtime = chat::runtime()?;
+    let request = Request {
+        account: AccountId::new(&account),
+        conversation: send.conversation.clone(),
+        text,
+        files: send.attach.clone(),
+        on_approval: match send.on_approval {
+            OnApproval::Deny => oneshot::OnApproval::Deny,
+            OnApproval::Once => oneshot::OnApproval::Once,
+            OnApproval::Fail => oneshot::OnApproval::Fail,
+        },
+        patience: Duration::from_secs(send.timeout.max(1)),
+    };
+    let mut out = Printer { json: send.json, stdout_failed: false, at_line_start: true, progress: io::stderr().is_terminal() };
+    let ended = runtime.block_on(async {
+        let engine = chat::headless_engine(global, profile)?;
+        Ok::<_, Failure>(oneshot::send(engine, request, &mut |report| out.print(&report)).await)
+    })?;
+    // Sessions and workers were told to end; nothing of them may hold the exit up.
+    runtime.shutdown_timeout(Duration::from_millis(300));
+    let (exit, text) = match ended {
+        Ended::Answered => (Exit::Done, None),
+        Ended::RunFailed(text) => (Exit::RunFailed, Some(text)),
+        Ended::NoConnection(text) => (Exit::NoConnection, Some(text)),
+        Ended::Refused(text) => (Exit::Refused, Some(text)),
+        Ended::Unusable(text) => (Exit::Usage, Some(text)),
+        Ended::NeedsDecision(text) => (Exit::NeedsDecision, Some(text)),
+        Ended::Signal(code) => (Exit::Code(u8::try_from(code).unwrap_or(130)), None),
+    };
+    out.end_line();
+    // A reader that has seen enough is no failure of ours.
+    if out.stdout_failed {
+        return Ok(Exit::Done);
+    }
+    match text {
+        None => Ok(exit),
+        Some(text) => {
+            if send.json {
+                out.line(&json::error(exit.code(), text.as_str()));
+            }
+            Err(Failure { exit, text: format!("{account}: {text}") })
+        }
+    }
+}
+
+fn read_input() -> Result<String, Failure> {
+    if io::stdin().is_terminal() {
+        eprintln!("(type the message, end with Ctrl+D)");
+    }
+    let mut bytes = Vec::new();
+    io::stdin()
+        .take(LONGEST_INPUT + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::usage(format!("standard input could not be read: {error}")))?;
+    if bytes.len() as u64 > LONGEST_INPUT {
+        return Err(Failure::usage("the message on standard input is longer than 16 MiB"));
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::usage("the message on standard input is not UTF-8 text"))?;
+    Ok(text.trim_end_matches('\n').to_owned())
+}
+
+fn choose_account(profile: &chat::Profile, wanted: Option<&str>) -> Result<String, Failure> {
+    let names: Vec<&str> = profile.accounts.iter().map(|account| account.config.name.as_str()).collect();
+    match wanted {
+        Some(name) if names.contains(&name) => Ok(name.to_owned()),
+        Some(name) => Err(Failure::usage(format!(
+            "there is no account {name:?}; there are: {}",
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        ))),
+        None => match names.as_slice() {
+            [] => Err(Failure::usage("there is no account yet; add one with `trialogue account add`")),
+            [one] => Ok((*one).to_owned()),
+            _ => Err(Failure::usage(format!("there are several accounts; choose one with -a: {}", names.join(", ")))),
+        },
+    }
+}
+
+struct Printer {
+    json: bool,
+    stdout_failed: bool,
+    at_line_start: bool,
+    /// Progress goes to standard error only when a person looks at it.
+    progress: bool,
+}
+
+impl Printer {
+    fn print(&mut self, report: &Report<'_>) {
+        if self.json {
+            self.line(&json::report(report));
+            return;
+        }
+        match report {
+            Report::Text { more, .. } => self.text(more),
+            Report::Rewritten { text, .. } => {
+                self.end_line();
+                self.text(text);
+            }
+            Report::MessageEnded { .. } => self.end_line(),
+            Report::Notice { text } => self.aside(&format!("· {text}")),
+            Report::Tool(tool) => {
+                let mark = match tool.status {
+                    ToolStatus::Running => "▸",
+                    ToolStatus::Completed => "✓",
+                    ToolStatus::Failed => "✗",
+                    ToolStatus::Cancelled => "–",
+                };
+                let took = tool.duration_ms.map(|ms| format!(" ({:.1} s)", ms as f64 / 1_000.0)).unwrap_or_default();
+                let what = if tool.error.is_empty() { &tool.preview } else { &tool.error };
+                self.aside(&format!("{mark} {} {what}{took}", tool.name));
+            }
+            Report::Decision(decision) => {
+                let words = match &decision.question {
+                    Question::Approval { command, description, .. } => {
+                        format!("? approval wanted ({description}):\n{command}")
+                    }
+                    Question::Clarification { question, .. } => format!("? {question}"),
+                    Question::Picker { title } => format!("? {title}"),
+                };
+                self.always_aside(&words);
+            }
+            Report::Attachment { name, .. } => self.always_aside(&format!("+ file {name}")),
+            Report::Finished(RunOutcome::Completed) | Report::Accepted | Report::Connected { .. } => {}
+            Report::Conversation { name, .. } => self.aside(&format!("· in {name}")),
+            Report::Finished(_) => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.at_line_start = text.ends_with('\n');
+        self.write(text);
+    }
+
+    fn line(&mut self, line: &str) {
+        self.write(line);
+        self.write("\n");
+    }
+
+    fn end_line(&mut self) {
+        if !self.at_line_start && !self.json {
+            self.write("\n");
+            self.at_line_start = true;
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        if self.stdout_failed {
+            return;
+        }
+        let mut stdout = io::stdout().lock();
+        if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+            self.stdout_failed = true;
+        }
+    }
+
+    fn aside(&mut self, text: &str) {
+        if self.progress {
+            self.always_aside(text);
+        }
+    }
+
+    fn always_aside(&mut self, text: &str) {
+        if io::stdout().is_terminal() {
+            self.end_line();
+        }
+        eprintln!("{text}");
+    }
+}

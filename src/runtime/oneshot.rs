@@ -1,0 +1,551 @@
+//! The front of `trialogue send`: one message out, its answer in, no screen. It goes through the
+//! same state, outbox and store as the screen, so a cut leaves the message in a known state.
+//!
+//! One attempt to connect; then the conversation is found or made; the message goes out through
+//! the outbox; what comes of it is reported until the run ends.
+
+use super::engine::{Engine, Happening};
+use super::session::SessionEvent;
+use crate::app::outbox::{self, SendMode};
+use crate::app::state::Pending;
+use crate::app;
+use crate::domain::{
+    AccountEvent, AccountId, Answer, Author, ChatCommand, Command, CommandId, CommandOutcome,
+    ConversationCommand, ConversationId, ConversationKind, Decision, DecisionEvent, DecisionId, Delivery,
+    DirectoryEvent, Grant, IncomingMessage, LinkEvent, LinkState, MessageKey, MessageSort, Part,
+    Refusal, RefusalCode, RemoteId, Reply, RunEvent, RunId, RunOutcome, TextPatch, TimelineEvent,
+    ToolCall, Topic, Write,
+};
+use crate::text::SafeText;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What should be sent.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub account: AccountId,
+    /// By name or id; none takes the default conversation, or the one used last, or a new one.
+    pub conversation: Option<String>,
+    pub text: String,
+    pub files: Vec<PathBuf>,
+    pub on_approval: OnApproval,
+    /// Without a sign of life for so long, it is given up.
+    pub patience: Duration,
+}
+
+/// What happens when the agent asks for an approval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnApproval {
+    Deny,
+    Once,
+    Fail,
+}
+
+/// Something to tell, as it happens. Texts are cleaned.
+#[derive(Debug)]
+pub enum Report<'a> {
+    Connected { account: &'a AccountId },
+    Conversation { id: &'a ConversationId, name: &'a SafeText },
+    Accepted,
+    /// More of the text of an answer, to be appended.
+    Text { message: &'a RemoteId, more: &'a str },
+    /// The text of an answer changed in a way that cannot be appended; all of it again.
+    Rewritten { message: &'a RemoteId, text: &'a str },
+    /// An answer, or a part of it between two tools, is complete.
+    MessageEnded { message: &'a RemoteId, text: &'a str },
+    Notice { text: &'a str },
+    Tool(&'a ToolCall),
+    Decision(&'a Decision),
+    Attachment { name: &'a SafeText, size: Option<u64> },
+    Finished(&'a RunOutcome),
+}
+
+/// How it ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ended {
+    Answered,
+    /// The run failed or was cancelled.
+    RunFailed(SafeText),
+    NoConnection(SafeText),
+    Refused(SafeText),
+    /// The request itself is wrong: no such conversation, a file that is not there.
+    Unusable(SafeText),
+    NeedsDecision(SafeText),
+    /// By a signal: its number.
+    Signal(i32),
+}
+
+enum Stage {
+    Connecting,
+    /// Ready; the directory is not there yet.
+    Listing,
+    Creating { command: CommandId },
+    Sending,
+    Running,
+}
+
+struct OneShot<'r> {
+    engine: Engine,
+    request: Request,
+    report: &'r mut dyn FnMut(Report<'_>),
+    stage: Stage,
+    has_directory: bool,
+    conversation: Option<ConversationId>,
+    key: Option<MessageKey>,
+    command: Option<CommandId>,
+    run: Option<RunId>,
+    printed: BTreeMap<RemoteId, String>,
+    last_sign: std::time::Instant,
+    /// Answers to decisions that the state has not taken yet.
+    answers: Vec<(DecisionId, Answer)>,
+    ended: Option<Ended>,
+}
+
+/// Sends and waits for the end.
+pub async fn send(mut engine: Engine, request: Request, report: &mut dyn FnMut(Report<'_>)) -> Ended {
+    engine.state.takes_over = false;
+    let account = request.account.clone();
+    engine.start_session(&account);
+    let mut shot = OneShot {
+        engine,
+        request,
+        report,
+        stage: Stage::Connecting,
+        has_directory: false,
+        conversation: None,
+        key: None,
+        command: None,
+        run: None,
+        printed: BTreeMap::new(),
+        last_sign: std::time::Instant::now(),
+        answers: Vec::new(),
+        ended: None,
+    };
+    let ended = shot.run().await;
+    shot.engine.shut_down().await;
+    ended
+}
+
+impl OneShot<'_> {
+    async fn run(&mut self) -> Ended {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) =
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+        else {
+            return Ended::Unusable("signals cannot be received here".into());
+        };
+        loop {
+            let patience = self.request.patience.saturating_sub(self.last_sign.elapsed());
+            let happening = tokio::select! {
+                happening = self.engine.wait() => Some(happening),
+                _ = interrupt.recv() => return self.interrupted(130).await,
+                _ = terminate.recv() => return self.interrupted(143).await,
+                _ = hangup.recv() => return self.interrupted(129).await,
+                () = tokio::time::sleep(patience) => None,
+            };
+            let Some(happening) = happening else {
+                return Ended::NoConnection("nothing came from the server for too long; the message may still be worked on".into());
+            };
+            self.take(happening);
+            while let Some(next) = self.engine.try_next() {
+                self.take(next);
+            }
+            self.engine.flush();
+            // Nothing here draws.
+            drop(self.engine.take_front_effects());
+            self.advance();
+            self.engine.flush();
+            if let Some(ended) = self.ended.take() {
+                return ended;
+            }
+        }
+    }
+
+    /// Asks a running run to stop, and waits a moment for its end.
+    async fn interrupted(&mut self, signal: i32) -> Ended {
+        if let (Some(conversation), Stage::Running) = (self.conversation.clone(), &self.stage) {
+            let command = Command::Chat(ChatCommand::CancelRun { conversation, run: self.run.clone() });
+            let account = self.request.account.clone();
+            self.engine.perform(|state, _| app::issue(state, &account, command, Pending::Other("the run could not be stopped")));
+            let until = tokio::time::Instant::now() + Duration::from_secs(3);
+            while self.ended.is_none() {
+                match tokio::time::timeout_at(until, self.engine.wait()).await {
+                    Ok(happening) => self.take(happening),
+                    Err(_) => break,
+                }
+            }
+        }
+        Ended::Signal(signal)
+    }
+
+    fn take(&mut self, happening: Happening) {
+        match &happening {
+            Happening::Session(account, SessionEvent::Account(event)) if *account == self.request.account => {
+                self.last_sign = std::time::Instant::now();
+                self.look_at(event);
+            }
+            Happening::Session(account, SessionEvent::Waits { reason, .. })
+                if *account == self.request.account && self.ended.is_none() =>
+            {
+                self.ended = Some(match self.stage {
+                    Stage::Running | Stage::Sending => Ended::NoConnection(SafeText::label(&format!(
+                        "the connection broke before the answer was complete: {reason}"
+                    ))),
+                    _ => Ended::NoConnection(reason.clone()),
+                });
+            }
+            Happening::Session(account, SessionEvent::Ended { reason }) if *account == self.request.account => {
+                self.ended = Some(Ended::NoConnection(reason.clone().unwrap_or_default()));
+            }
+            _ => {}
+        }
+        self.engine.take(happening);
+    }
+
+    /// Reports what an event says before the state takes it.
+    fn look_at(&mut self, event: &AccountEvent) {
+        match &event.topic {
+            Topic::Link(LinkEvent::Changed(LinkState::Refused { reason })) => {
+                self.ended = Some(Ended::Refused(reason.clone()));
+            }
+            Topic::Link(LinkEvent::Changed(LinkState::NeedsLogin(need))) => {
+                self.ended = Some(Ended::Refused(SafeText::label(&format!(
+                    "sign in first: {} {}",
+                    need.hint,
+                    need.url.as_ref().map(ToString::to_string).unwrap_or_default()
+                ))));
+            }
+            Topic::Directory(DirectoryEvent::Replaced(_)) => self.has_directory = true,
+            Topic::Outcome { command, outcome } => self.look_at_outcome(*command, outcome),
+            // Texts before our run has begun belong to another one.
+            Topic::Timeline(event) if self.run.is_some() => self.look_at_timeline(event),
+            Topic::Run(event) if self.is_sent() => self.look_at_run(event),
+            Topic::Decision(DecisionEvent::Opened(decision)) if self.is_sent() => self.decide(decision),
+            Topic::Attachment(crate::domain::AttachmentEvent::Added { conversation, attachment })
+                if self.is_here(conversation) && self.is_sent() =>
+            {
+                (self.report)(Report::Attachment { name: &attachment.name, size: attachment.size });
+            }
+            _ => {}
+        }
+    }
+
+    fn is_sent(&self) -> bool {
+        matches!(self.stage, Stage::Sending | Stage::Running)
+    }
+
+    fn is_here(&self, conversation: &ConversationId) -> bool {
+        self.conversation.as_ref() == Some(conversation)
+    }
+
+    fn look_at_outcome(&mut self, command: CommandId, outcome: &CommandOutcome) {
+        if let Stage::Creating { command: creating } = self.stage
+            && creating == command
+        {
+            match outcome {
+                CommandOutcome::Done(Reply::Created(id)) => {
+                    self.conversation = Some(id.clone());
+                }
+                CommandOutcome::Refused(refusal) => {
+                    self.ended = Some(Ended::Refused(refusal.text.clone()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn look_at_timeline(&mut self, event: &TimelineEvent) {
+        match event {
+            TimelineEvent::Upserted { conversation, message } if self.is_here(conversation) => {
+                self.look_at_message(message);
+            }
+            TimelineEvent::Patched { conversation, remote, part: Part::Body, patch, .. }
+                if self.is_here(conversation) =>
+            {
+                let text = match patch {
+                    TextPatch::Replace(text) => text.clone(),
+                    TextPatch::Append(more) => {
+                        format!("{}{more}", self.printed.get(remote).map(String::as_str).unwrap_or_default())
+                    }
+                };
+                self.print(remote, &text, false);
+            }
+            TimelineEvent::Ended { conversation, remote, text, .. } if self.is_here(conversation) => {
+                let text = text
+                    .clone()
+                    .filter(|text| !text.is_empty())
+                    .or_else(|| self.printed.get(remote).cloned())
+                    .unwrap_or_default();
+                self.print(remote, &text, true);
+            }
+            _ => {}
+        }
+    }
+
+    fn look_at_message(&mut self, message: &IncomingMessage) {
+        if message.author == Author::User {
+            return;
+        }
+        if message.sort == MessageSort::Notice {
+            let text = SafeText::prose(&message.text);
+            (self.report)(Report::Notice { text: text.as_str() });
+            return;
+        }
+        let Some(remote) = &message.remote else { return };
+        self.print(remote, &message.text, !message.is_streaming);
+    }
+
+    /// Reports the part of `text` that was not reported yet.
+    fn print(&mut self, remote: &RemoteId, text: &str, is_final: bool) {
+        let printed = self.printed.get(remote).cloned().unwrap_or_default();
+        let clean = SafeText::prose(text);
+        let before = SafeText::prose(&printed);
+        if let Some(more) = clean.as_str().strip_prefix(before.as_str()) {
+            if !more.is_empty() {
+                (self.report)(Report::Text { message: remote, more });
+            }
+        } else {
+            (self.report)(Report::Rewritten { message: remote, text: clean.as_str() });
+        }
+        if is_final {
+            (self.report)(Report::MessageEnded { message: remote, text: clean.as_str() });
+        }
+        self.printed.insert(remote.clone(), text.to_owned());
+    }
+
+    fn look_at_run(&mut self, event: &RunEvent) {
+        match event {
+            // A run that another message began is not ours, unless the server never says.
+            RunEvent::Started { conversation, run, command, .. }
+                if self.is_here(conversation) && (command.is_none() || *command == self.command) =>
+            {
+                self.run = Some(run.clone());
+                self.stage = Stage::Running;
+                (self.report)(Report::Accepted);
+            }
+            RunEvent::ToolChanged { conversation, tool } if self.is_here(conversation) => {
+                (self.report)(Report::Tool(tool));
+            }
+            RunEvent::Finished { conversation, run, outcome }
+                if self.is_here(conversation) && self.run.as_ref() == Some(run) =>
+            {
+                (self.report)(Report::Finished(outcome));
+                self.ended = Some(match outcome {
+                    RunOutcome::Completed => Ended::Answered,
+                    RunOutcome::Cancelled => Ended::RunFailed("the run was cancelled".into()),
+                    RunOutcome::Failed { error, .. } => Ended::RunFailed(error.clone()),
+                    RunOutcome::Lost => Ended::RunFailed("the server lost the run".into()),
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn decide(&mut self, decision: &Decision) {
+        if !self.is_here(&decision.conversation) {
+            return;
+        }
+        (self.report)(Report::Decision(decision));
+        let is_approval = matches!(decision.question, crate::domain::Question::Approval { .. });
+        let wanted = match self.request.on_approval {
+            OnApproval::Deny if is_approval => Some(Grant::Deny),
+            OnApproval::Once if is_approval => Some(Grant::Once),
+            _ => None,
+        };
+        let choice = wanted.and_then(|grant| decision.choices.iter().find(|choice| choice.grant == grant));
+        match choice {
+            Some(choice) => {
+                let answer = Answer::Choice { value: choice.value.clone(), reason: None };
+                // The state knows the decision only after this event was taken.
+                self.answers.push((decision.id.clone(), answer));
+            }
+            None => {
+                self.ended = Some(Ended::NeedsDecision(
+                    "the agent waits for a decision; answer it in trialogue, or use --on-approval".into(),
+                ));
+            }
+        }
+    }
+
+    /// Takes the next step, when the state allows it.
+    fn advance(&mut self) {
+        let account = self.request.account.clone();
+        for (id, answer) in std::mem::take(&mut self.answers) {
+            self.engine.perform(|state, now| app::decisions::answer(state, now, &account, &id, answer));
+        }
+        let Some(account) = self.engine.state.account(&self.request.account) else { return };
+        match self.stage {
+            Stage::Connecting if account.account.link == LinkState::Ready => {
+                (self.report)(Report::Connected { account: &self.request.account });
+                self.stage = Stage::Listing;
+                self.advance();
+            }
+            Stage::Listing if self.has_directory => self.choose(),
+            Stage::Creating { .. } => {
+                if let Some(id) = self.conversation.clone()
+                    && account.conversations.contains_key(&id)
+                {
+                    self.send_in(id);
+                }
+            }
+            Stage::Sending | Stage::Running => self.watch_delivery(),
+            _ => {}
+        }
+    }
+
+    fn last_used_name(&self) -> String {
+        format!("send.last.{}", self.request.account.as_str())
+    }
+
+    /// Finds the conversation, or asks for a new one.
+    fn choose(&mut self) {
+        let Some(account) = self.engine.state.account(&self.request.account) else { return };
+        let found = match &self.request.conversation {
+            Some(wanted) => {
+                let name = wanted.trim_start_matches('#');
+                let by_id = account.conversations.keys().find(|id| id.as_str() == wanted).cloned();
+                let mut by_name = account
+                    .conversations
+                    .iter()
+                    .filter(|(_, c)| c.info.name.as_str().eq_ignore_ascii_case(name))
+                    .map(|(id, _)| id.clone());
+                let first = by_name.next();
+                if by_id.is_none() && by_name.next().is_some() {
+                    self.ended = Some(Ended::Unusable(SafeText::label(&format!(
+                        "several conversations are called {wanted:?}; use the id that `trialogue list` shows"
+                    ))));
+                    return;
+                }
+                match by_id.or(first) {
+                    Some(id) => Some(id),
+                    None => {
+                        self.ended = Some(Ended::Unusable(SafeText::label(&format!(
+                            "there is no conversation {wanted:?}; `trialogue list` shows them"
+                        ))));
+                        return;
+                    }
+                }
+            }
+            None => account
+                .conversations
+                .iter()
+                .find(|(_, c)| c.info.kind == ConversationKind::Default)
+                .map(|(id, _)| id.clone())
+                .or_else(|| {
+                    let name = self.last_used_name();
+                    let last = self.engine.stored_ui(&name)?;
+                    let id = ConversationId::from(last);
+                    account.conversations.contains_key(&id).then_some(id)
+                }),
+        };
+        match found {
+            Some(id) => self.send_in(id),
+            None => {
+                let command = Command::Conversation(ConversationCommand::Create { name: None, parent: None });
+                let account = self.request.account.clone();
+                let before = self.engine.state.ids.next;
+                self.engine.perform(|state, _| app::issue(state, &account, command, Pending::Create));
+                self.stage = Stage::Creating { command: CommandId(before + 1) };
+            }
+        }
+    }
+
+    fn send_in(&mut self, id: ConversationId) {
+        let account = self.request.account.clone();
+        let name = self
+            .engine
+            .state
+            .account(&account)
+            .and_then(|account| account.conversations.get(&id))
+            .map(|conversation| conversation.info.name.clone())
+            .unwrap_or_default();
+        (self.report)(Report::Conversation { id: &id, name: &name });
+        self.conversation = Some(id.clone());
+        self.engine.perform(|state, now| app::conversation::focus(state, now, &account, &id));
+        let base = self.engine.surroundings().working_directory.clone();
+        let mut files = Vec::new();
+        for path in &self.request.files {
+            match super::engine::inspect_file(&base, path) {
+                Ok(facts) => files.push(app::screen::composer::DraftFile { path: base.join(path), facts: Some(facts) }),
+                Err(error) => {
+                    self.ended = Some(Ended::Unusable(error));
+                    return;
+                }
+            }
+        }
+        let text = self.request.text.clone();
+        let before: Vec<MessageKey> = self.outbox_keys();
+        self.engine.perform(|state, now| {
+            if let Some(conversation) = state.account_mut(&account).and_then(|a| a.conversations.get_mut(&id)) {
+                conversation.composer.put(&text, text.len());
+                conversation.composer.files = files;
+            }
+            outbox::send(state, now, &account, &id, SendMode::Now)
+        });
+        self.key = self.outbox_keys().into_iter().find(|key| !before.contains(key));
+        if self.key.is_none() {
+            let why = self.engine.state.screen.toasts.last().map(|toast| toast.text.clone());
+            self.ended = Some(Ended::Unusable(why.unwrap_or_else(|| "the message cannot be sent".into())));
+            return;
+        }
+        let write = Write::Ui { name: self.last_used_name(), value: id.as_str().to_owned() };
+        self.engine.keep(write);
+        self.stage = Stage::Sending;
+    }
+
+    fn outbox_keys(&self) -> Vec<MessageKey> {
+        self.engine
+            .state
+            .account(&self.request.account)
+            .map(|account| account.outbox.iter().map(|record| record.key).collect())
+            .unwrap_or_default()
+    }
+
+    /// Looks where our message stands: refused, uncertain, or without a run that is stated.
+    fn watch_delivery(&mut self) {
+        let (Some(key), Some(account)) = (self.key, self.engine.state.account(&self.request.account)) else {
+            return;
+        };
+        if self.command.is_none() {
+            self.command = account.pending.iter().find_map(|(id, pending)| match pending {
+                Pending::Send { key: sent, .. } if *sent == key => Some(*id),
+                _ => None,
+            });
+        }
+        let delivery = account.outbox.iter().find(|record| record.key == key).map(|record| record.delivery.clone());
+        match delivery {
+            Some(Delivery::Failed(Refusal { code, text })) => {
+                self.ended = Some(match code {
+                    RefusalCode::LocalLimit | RefusalCode::LocalFile => Ended::Unusable(text),
+                    _ => Ended::Refused(text),
+                });
+            }
+            Some(Delivery::Uncertain) => {
+                self.ended = Some(Ended::NoConnection(
+                    "the connection broke while the message was being sent; it may have arrived. It is kept as uncertain".into(),
+                ));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Engine {
+    /// Lets the caller change the state as an event would, and carries out what comes of it.
+    pub fn perform(&mut self, change: impl FnOnce(&mut app::State, crate::domain::Moment) -> Vec<app::Effect>) {
+        let now = self.surroundings().clock.now();
+        self.state.now = now;
+        let effects = change(&mut self.state, now);
+        self.carry_out(effects);
+    }
+
+    /// Writes something that no event is about.
+    pub fn keep(&mut self, write: Write) {
+        self.carry_out(vec![app::Effect::Commit {
+            writes: vec![write],
+            durability: crate::domain::Durability::Normal,
+            then: Vec::new(),
+        }]);
+    }
+}

@@ -1,0 +1,552 @@
+//! The full-screen front: keys in, frames out.
+//!
+//! One turn: wait for whatever comes first, hand it to the engine, drain what else is there (for a
+//! few milliseconds at most), end the batch, carry out what only this front can, and draw when the
+//! pace allows it and the terminal took the last frame.
+
+use super::clock::Clock;
+use super::desktop;
+use super::engine::{Engine, Inner};
+use super::frame::Pace;
+use super::input::{Bytes, Reader};
+use super::output::Writer;
+use super::terminal::{self, Modes};
+use crate::app::event::{ShellReply, Signal};
+use crate::app::screen::{Spot, Target};
+use crate::app::{Effect, Event};
+use crate::domain::Moment;
+use crate::input::parser::{Parser, ParserOptions};
+use crate::input::{MouseKind, TerminalEvent, TerminalReply};
+use crate::paint::{self, LinkSpan, PaintOptions, Painter};
+use crate::text::SafeText;
+use crate::view::theme::{Depth, Theme};
+use crate::view::{self, HitMap, Memo};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// How long one batch may take before a key is looked for again.
+const BATCH: Duration = Duration::from_millis(4);
+/// Notifications of one account are this far apart.
+const NOTIFY_EVERY: Duration = Duration::from_secs(3);
+
+/// What the front is started with.
+#[derive(Clone, Debug)]
+pub struct ScreenOptions {
+    pub mouse: bool,
+    pub depth: Depth,
+    /// Themes by name; the one in the settings is taken, or dark or light by the terminal.
+    pub theme_is_fixed: bool,
+    /// The window title is ours to set.
+    pub set_title: bool,
+}
+
+struct Signals {
+    terminate: UnixSignal,
+    hangup: UnixSignal,
+    interrupt: UnixSignal,
+    quit: UnixSignal,
+    resized: UnixSignal,
+    resumed: UnixSignal,
+    stop: UnixSignal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
+            resized: signal(SignalKind::window_change())?,
+            resumed: signal(SignalKind::from_raw(libc_sigcont()))?,
+            stop: signal(SignalKind::from_raw(libc_sigtstp()))?,
+        })
+    }
+}
+
+fn libc_sigcont() -> i32 {
+    rustix::process::Signal::CONT.as_raw()
+}
+
+fn libc_sigtstp() -> i32 {
+    rustix::process::Signal::TSTP.as_raw()
+}
+
+/// Why the screen ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Left {
+    /// The person left, or a signal came; the exit code.
+    Code(i32),
+    /// The demo is wanted in its place.
+    Demo,
+}
+
+/// The front.
+pub struct Screen {
+    engine: Engine,
+    options: ScreenOptions,
+    modes: Modes,
+    paint: PaintOptions,
+    painter: Painter,
+    writer: Writer,
+    reader: Option<Reader>,
+    bytes_out: mpsc::Sender<Bytes>,
+    bytes_in: mpsc::Receiver<Bytes>,
+    parser: Parser,
+    memo: Memo,
+    theme: Theme,
+    hits: HitMap,
+    pace: Pace,
+    buffer: Buffer,
+    notified: BTreeMap<String, Moment>,
+    /// Bytes to go out with the next frame: bells, notifications, the title.
+    extra: Vec<u8>,
+    last_wall: Moment,
+    clock: Clock,
+    exit: Option<i32>,
+    wants_demo: bool,
+}
+
+impl Screen {
+    /// Takes the terminal over.
+    pub fn start(engine: Engine, options: ScreenOptions) -> io::Result<Self> {
+        let place = engine.surroundings().place;
+        let clock = engine.surroundings().clock;
+        let modes = Modes { mouse: options.mouse, mouse_drag: options.mouse && !place.over_ssh, in_tmux: place.in_tmux };
+        let (columns, rows) = terminal::size();
+        terminal::enter(modes)?;
+        let (bytes_out, bytes_in) = mpsc::channel(64);
+        let reader = Reader::start(bytes_out.clone())?;
+        let paint = PaintOptions { colours: colours(options.depth), ..PaintOptions::default() };
+        let theme = pick_theme(&engine.state.settings.theme, options.depth);
+        let mut screen = Self {
+            paint,
+            painter: Painter::new(columns, rows, paint),
+            writer: Writer::start()?,
+            reader: Some(reader),
+            bytes_out,
+            bytes_in,
+            parser: Parser::new(parser_options(place.over_ssh, false)),
+            memo: Memo::default(),
+            theme,
+            hits: HitMap::default(),
+            pace: Pace::default(),
+            buffer: Buffer::empty(Rect::new(0, 0, columns, rows)),
+            notified: BTreeMap::new(),
+            extra: Vec::new(),
+            last_wall: clock.now(),
+            clock,
+            exit: None,
+            wants_demo: false,
+            engine,
+            options,
+            modes,
+        };
+        screen.engine.apply(Event::Terminal(TerminalEvent::Resize { columns, rows }));
+        screen.pace.want(true);
+        Ok(screen)
+    }
+
+    /// Runs until the person leaves.
+    pub async fn run(mut self) -> io::Result<Left> {
+        let _guard = terminal::Guard;
+        let mut signals = Signals::new()?;
+        self.draw();
+        // Questions go out once the first frame is there; nothing waits for their answers.
+        self.extra.extend_from_slice(terminal::QUESTIONS.as_bytes());
+        self.engine.connect_all();
+        while self.exit.is_none() {
+            self.turn(&mut signals).await;
+            self.drain();
+            self.engine.flush();
+            self.front_effects().await;
+            self.draw_if_due();
+            if self.writer.is_gone() {
+                self.leave(129);
+            }
+        }
+        let left = if self.wants_demo { Left::Demo } else { Left::Code(self.exit.unwrap_or(0)) };
+        terminal::restore();
+        drop(self.reader.take());
+        self.engine.shut_down().await;
+        Ok(left)
+    }
+
+    async fn turn(&mut self, signals: &mut Signals) {
+        let parser_due = self.parser.deadline().map(moment);
+        let frame_due = if self.writer.is_idle() { self.pace.due() } else { None };
+        let timer = [parser_due, frame_due].into_iter().flatten().min();
+        let sleep = timer.map(|moment| self.clock.instant(moment));
+        tokio::select! {
+            biased;
+            Some(bytes) = self.bytes_in.recv() => self.take_bytes(bytes),
+            _ = signals.terminate.recv() => self.leave(143),
+            _ = signals.hangup.recv() => self.leave(129),
+            _ = signals.quit.recv() => self.leave(131),
+            _ = signals.interrupt.recv() => self.leave(130),
+            _ = signals.resized.recv() => self.resize(),
+            _ = signals.resumed.recv() => {
+                self.engine.apply(Event::Signal(Signal::Resumed));
+                self.retake();
+            }
+            _ = signals.stop.recv() => self.suspend(),
+            () = self.writer.written(), if !self.writer.is_idle() => {}
+            happening = self.engine.wait() => self.engine.take(happening),
+            () = tokio::time::sleep_until(sleep.unwrap_or_else(tokio::time::Instant::now)), if sleep.is_some() => {}
+        }
+        let now = self.clock.now();
+        if self.parser.deadline().is_some_and(|due| due <= now.mono_ms) {
+            let events = self.parser.expire(now.mono_ms);
+            self.take_terminal(events);
+        }
+        self.notice_sleep(now);
+    }
+
+    /// A wall clock that ran ahead of the monotonic one means that the machine slept.
+    fn notice_sleep(&mut self, now: Moment) {
+        let wall = now.wall_ms - self.last_wall.wall_ms;
+        let mono = i64::try_from(now.mono_ms.saturating_sub(self.last_wall.mono_ms)).unwrap_or(i64::MAX);
+        if (wall - mono).abs() > 5_000 {
+            self.engine.state.settings.utc_offset_minutes = utc_offset_minutes();
+            self.engine.apply(Event::Signal(Signal::Woke));
+        }
+        self.last_wall = now;
+    }
+
+    fn drain(&mut self) {
+        let start = std::time::Instant::now();
+        while start.elapsed() < BATCH {
+            if let Ok(bytes) = self.bytes_in.try_recv() {
+                self.take_bytes(bytes);
+            } else if let Some(happening) = self.engine.try_next() {
+                self.engine.take(happening);
+            } else {
+                break;
+            }
+        }
+    }
+
+    fn take_bytes(&mut self, bytes: Bytes) {
+        match bytes {
+            Bytes::Read(bytes) => {
+                let events = self.parser.feed(self.clock.now().mono_ms, &bytes);
+                self.take_terminal(events);
+            }
+            Bytes::Closed => self.leave(129),
+        }
+    }
+
+    fn take_terminal(&mut self, events: Vec<TerminalEvent>) {
+        for event in events {
+            match event {
+                TerminalEvent::Mouse(mouse) => {
+                    if matches!(mouse.kind, MouseKind::Moved) {
+                        continue;
+                    }
+                    let target = self.hits.at(mouse.column, mouse.row);
+                    self.engine.apply(Event::Pointer { mouse, target });
+                }
+                TerminalEvent::Reply(reply) => self.take_reply(reply),
+                TerminalEvent::Resize { .. } => self.resize(),
+                other => self.engine.apply(Event::Terminal(other)),
+            }
+        }
+    }
+
+    fn take_reply(&mut self, reply: TerminalReply) {
+        match &reply {
+            TerminalReply::Mode { mode: 2026, state: 1 | 2 } => {
+                self.paint.sync = true;
+                self.painter.set_options(self.paint);
+            }
+            TerminalReply::KeyboardFlags(flags) if flags & 1 == 1 => {
+                let over_ssh = self.engine.surroundings().place.over_ssh;
+                self.parser.set_options(parser_options(over_ssh, true));
+            },
+            TerminalReply::Background(r, g, b) => {
+                let light = u32::from(*r) * 299 + u32::from(*g) * 587 + u32::from(*b) * 114 > 128_000;
+                self.follow_background(!light);
+            }
+            TerminalReply::ThemeIsDark(dark) => self.follow_background(*dark),
+            _ => {}
+        }
+        self.engine.apply(Event::Terminal(TerminalEvent::Reply(reply)));
+    }
+
+    fn follow_background(&mut self, dark: bool) {
+        if self.options.theme_is_fixed {
+            return;
+        }
+        let name = if dark { "dark" } else { "light" };
+        if self.engine.state.settings.theme != name {
+            self.engine.state.settings.theme = name.to_owned();
+            self.pace.want(true);
+        }
+    }
+
+    fn resize(&mut self) {
+        let (columns, rows) = terminal::size();
+        self.painter.resize(columns, rows);
+        self.buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
+        self.engine.apply(Event::Terminal(TerminalEvent::Resize { columns, rows }));
+        self.pace.want(true);
+    }
+
+    fn leave(&mut self, code: i32) {
+        if self.exit.is_none() {
+            self.engine.apply(Event::Signal(Signal::Terminate));
+            self.exit = Some(code);
+        }
+    }
+
+    async fn front_effects(&mut self) {
+        loop {
+            let effects = self.engine.take_front_effects();
+            if effects.is_empty() {
+                return;
+            }
+            for effect in effects {
+                self.front_effect(effect).await;
+            }
+        }
+    }
+
+    async fn front_effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::Redraw { now } => self.pace.want(now),
+            Effect::RedrawAll => {
+                self.painter.invalidate();
+                self.pace.want(true);
+            }
+            Effect::Copy(text) => self.copy(text),
+            Effect::Notify { account, title, body } => {
+                let now = self.clock.now();
+                let last = self.notified.get(account.as_str()).copied();
+                if last.is_none_or(|last| now.since(last) >= NOTIFY_EVERY) {
+                    self.notified.insert(account.as_str().to_owned(), now);
+                    let bytes = desktop::notification(&title, &body, self.engine.surroundings().place);
+                    self.extra.extend_from_slice(&bytes);
+                    self.pace.want(true);
+                }
+            }
+            Effect::Bell => {
+                self.extra.push(7);
+                self.pace.want(true);
+            }
+            Effect::Title(text) if self.options.set_title => {
+                self.extra.extend_from_slice(&desktop::title(&text));
+                self.pace.want(false);
+            }
+            Effect::Edit { account, conversation, text } => {
+                let text = self.edit(&text).await;
+                self.engine.apply(Event::Shell(ShellReply::Edited { account, conversation, text }));
+            }
+            Effect::CopySelection => {
+                if let Some(text) = self.selected_text() {
+                    self.copy(text);
+                }
+            }
+            Effect::Demo => {
+                self.wants_demo = true;
+                self.leave(0);
+            }
+            Effect::Suspend => self.suspend(),
+            Effect::Quit { code } => self.exit = Some(self.exit.unwrap_or(code)),
+            _ => {}
+        }
+    }
+
+    fn copy(&mut self, text: SafeText) {
+        let place = self.engine.surroundings().place;
+        let dir = self.engine.surroundings().paths.state.clone();
+        let copied = if place.in_tmux || place.has_display {
+            // Other programs may be asked; that is done on a thread, and the answer is a toast.
+            let inner = self.engine.inner();
+            tokio::task::spawn_blocking(move || {
+                let copied = desktop::copy(&text, place, &dir);
+                let reply = ShellReply::Copied { how: SafeText::label(&copied.how), certain: copied.is_certain };
+                let _ = inner.blocking_send(Inner::Shell(Box::new(reply)));
+                if let Some(escape) = copied.escape
+                    && let Ok(tty) = terminal::open_tty()
+                {
+                    let _ = io::Write::write_all(&mut &tty, &escape);
+                }
+            });
+            return;
+        } else {
+            desktop::copy(&text, place, &dir)
+        };
+        if let Some(escape) = copied.escape {
+            self.extra.extend_from_slice(&escape);
+            self.pace.want(true);
+        }
+        self.engine.apply(Event::Shell(ShellReply::Copied {
+            how: SafeText::label(&copied.how),
+            certain: copied.is_certain,
+        }));
+    }
+
+    /// The text between the ends of the selection, as the last frame showed it: only cells of
+    /// entries, rows without the blanks at their end.
+    fn selected_text(&self) -> Option<SafeText> {
+        let selection = self.engine.state.screen.selection?;
+        let area = self.buffer.area;
+        let mut from = None;
+        let mut to = None;
+        for y in 0..area.height {
+            for x in 0..area.width {
+                if let Target::Entry { key, row, column } = self.hits.at(x, y) {
+                    let here = Spot { key, row, column };
+                    from = from.or((here == selection.from).then_some((y, x)));
+                    to = to.or((here == selection.to).then_some((y, x)));
+                }
+            }
+        }
+        // An end that was scrolled away lies above or below everything on screen.
+        let (from, to) = (from.unwrap_or((0, 0)), to.unwrap_or((area.height, 0)));
+        let ((from_row, from_column), (to_row, to_column)) = (from.min(to), from.max(to));
+        let mut text = String::new();
+        for row in from_row..=to_row.min(self.buffer.area.height.saturating_sub(1)) {
+            let mut line = String::new();
+            let mut skip = 0;
+            for column in 0..self.buffer.area.width {
+                if skip > 0 {
+                    skip -= 1;
+                    continue;
+                }
+                let before = row == from_row && column < from_column;
+                let after = row == to_row && column > to_column;
+                if before || after || !is_entry(&self.hits.at(column, row)) {
+                    continue;
+                }
+                let symbol = self.buffer[(column, row)].symbol();
+                skip = crate::text::width(symbol).saturating_sub(1);
+                line.push_str(symbol);
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        let text = text.trim_end_matches('\n');
+        (!text.is_empty()).then(|| SafeText::prose(text))
+    }
+
+    /// Gives the terminal back and stops the whole group, as a shell expects of Ctrl+Z.
+    fn suspend(&mut self) {
+        drop(self.reader.take());
+        terminal::restore();
+        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+        self.retake();
+    }
+
+    /// Takes the terminal over again after something else had it.
+    fn retake(&mut self) {
+        if self.reader.is_none() {
+            if terminal::enter(self.modes).is_err() {
+                self.leave(129);
+                return;
+            }
+            match Reader::start(self.bytes_out.clone()) {
+                Ok(reader) => self.reader = Some(reader),
+                Err(_) => self.leave(129),
+            }
+        }
+        self.resize();
+        self.painter.invalidate();
+        self.pace.want(true);
+    }
+
+    /// The person's editor on a private file; none when it failed or the text is gone.
+    async fn edit(&mut self, text: &str) -> Option<String> {
+        drop(self.reader.take());
+        self.writer.written().await;
+        terminal::restore();
+        let dir = self.engine.surroundings().paths.state.join("edit");
+        let text = text.to_owned();
+        let edited = tokio::task::spawn_blocking(move || super::editor::edit(&dir, &text)).await;
+        self.retake();
+        match edited {
+            Ok(Ok(text)) => Some(text),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the editor failed");
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    fn draw_if_due(&mut self) {
+        let Some(due) = self.pace.due() else {
+            if !self.extra.is_empty() && self.writer.is_idle() {
+                let _ = self.writer.write(std::mem::take(&mut self.extra));
+            }
+            return;
+        };
+        if due > self.clock.now() || !self.writer.is_idle() || self.reader.is_none() {
+            return;
+        }
+        self.draw();
+    }
+
+    fn draw(&mut self) {
+        let name = &self.engine.state.settings.theme;
+        if self.theme.name != *name {
+            self.theme = pick_theme(name, self.options.depth);
+        }
+        self.buffer.reset();
+        let drawn = view::draw(&self.engine.state, &mut self.memo, &self.theme, &mut self.buffer);
+        let links: Vec<LinkSpan> = drawn
+            .links
+            .into_iter()
+            .map(|link| LinkSpan { row: link.row, column: link.column, width: link.width, target: link.target })
+            .collect();
+        let mut bytes = self.painter.paint(&self.buffer, &links, drawn.cursor);
+        bytes.append(&mut self.extra);
+        self.pace.drawn(self.clock.now(), bytes.len());
+        let _ = self.writer.write(bytes);
+        self.hits = drawn.hits;
+        if let Some(facts) = drawn.facts {
+            self.engine.apply(Event::Layout(Box::new(facts)));
+        }
+    }
+}
+
+fn is_entry(target: &Target) -> bool {
+    matches!(target, Target::Entry { .. } | Target::Fold(_) | Target::Link(_) | Target::CodeCopy(..))
+}
+
+/// The painter's word for a theme's depth.
+fn colours(depth: Depth) -> paint::Depth {
+    match depth {
+        Depth::Mono => paint::Depth::Mono,
+        Depth::Ansi => paint::Depth::Sixteen,
+        Depth::Indexed => paint::Depth::Palette,
+        Depth::TrueColor => paint::Depth::True,
+    }
+}
+
+/// How the parser reads a terminal here.
+fn parser_options(over_ssh: bool, is_kitty: bool) -> ParserOptions {
+    let options = if over_ssh { ParserOptions::remote() } else { ParserOptions::local() };
+    ParserOptions { is_kitty, ..options }
+}
+
+/// A moment of which only the monotonic part counts.
+fn moment(mono_ms: u64) -> Moment {
+    Moment { mono_ms, ..Moment::default() }
+}
+
+/// Minutes east of UTC of the local zone, now.
+pub fn utc_offset_minutes() -> i32 {
+    jiff::ZonedDateTime::now().offset().seconds() / 60
+}
+
+fn pick_theme(name: &str, depth: Depth) -> Theme {
+    Theme::named(name, depth)
+        .or_else(|| Theme::named("dark", depth))
+        .expect("the dark theme ships and a test parses it")
+}
