@@ -1,8 +1,12 @@
 //! `trialogue account …`.
 
-use super::args::{Account, AccountAdd, AccountKind, Global, NetworkAccount, ProcessAccount, SecretSource};
+use super::args::{
+    Account, AccountAdd, AccountKind, Global, NetworkAccount, ProcessAccount, SecretSource,
+};
 use super::{Exit, Failure, chat};
-use crate::config::account::{AccountConfig, Endpoint, EndpointPlace, NetworkEndpoint, ProcessEndpoint};
+use crate::config::account::{
+    AccountConfig, Endpoint, EndpointPlace, NetworkEndpoint, ProcessEndpoint,
+};
 use crate::config::file;
 use crate::domain::{AccountId, Durability, Secret, Write};
 use crate::runtime::clock::Clock;
@@ -35,26 +39,60 @@ pub fn run(global: &Global, verb: &Account) -> Result<Exit, Failure> {
 }
 
 fn find<'p>(profile: &'p chat::Profile, name: &str) -> Result<&'p AccountConfig, Failure> {
-    profile.accounts.iter().map(|account| &account.config).find(|config| config.name == name).ok_or_else(|| {
-        let names: Vec<&str> = profile.accounts.iter().map(|account| account.config.name.as_str()).collect();
-        Failure::usage(format!(
-            "there is no account {name:?}; there are: {}",
-            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-        ))
-    })
+    profile
+        .accounts
+        .iter()
+        .map(|account| &account.config)
+        .find(|config| config.name == name)
+        .ok_or_else(|| {
+            let names: Vec<&str> = profile
+                .accounts
+                .iter()
+                .map(|account| account.config.name.as_str())
+                .collect();
+            Failure::usage(format!(
+                "there is no account {name:?}; there are: {}",
+                if names.is_empty() {
+                    "none".to_owned()
+                } else {
+                    names.join(", ")
+                }
+            ))
+        })
 }
 
-fn run_add(profile: &chat::Profile, around: &Arc<Surroundings>, add: &AccountAdd) -> Result<Exit, Failure> {
+fn run_add(
+    profile: &chat::Profile,
+    around: &Arc<Surroundings>,
+    add: &AccountAdd,
+) -> Result<Exit, Failure> {
     let (config, source, check) = match &add.kind {
-        AccountKind::Iris(network) => (network_config(network, Endpoint::Iris)?, &network.secret, !network.no_check),
-        AccountKind::Pheby(network) => (network_config(network, Endpoint::Pheby)?, &network.secret, !network.no_check),
+        AccountKind::Iris(network) => (
+            network_config(network, Endpoint::Iris)?,
+            &network.secret,
+            !network.no_check,
+        ),
+        AccountKind::Pheby(network) => (
+            network_config(network, Endpoint::Pheby)?,
+            &network.secret,
+            !network.no_check,
+        ),
         AccountKind::Omi(process) => (process_config(process)?, &process.secret, !process.no_check),
     };
     if config.name.trim().is_empty() || config.name.chars().any(char::is_control) {
-        return Err(Failure::usage("the name of an account must be a plain word"));
+        return Err(Failure::usage(
+            "the name of an account must be a plain word",
+        ));
     }
-    if profile.accounts.iter().any(|account| account.config.name == config.name) {
-        return Err(Failure::usage(format!("there is already an account {:?}; remove it first or choose another name", config.name)));
+    if profile
+        .accounts
+        .iter()
+        .any(|account| account.config.name == config.name)
+    {
+        return Err(Failure::usage(format!(
+            "there is already an account {:?}; remove it first or choose another name",
+            config.name
+        )));
     }
     let wants_secret = matches!(config.endpoint.place(), EndpointPlace::Network(_));
     let secret = match read_secret(source, &config.name, wants_secret)? {
@@ -66,11 +104,21 @@ fn run_add(profile: &chat::Profile, around: &Arc<Surroundings>, add: &AccountAdd
         let found = chat::runtime()?.block_on(setup::check(&config, secret.clone(), around));
         match found {
             Ok(text) => println!("{}: {text}", config.name),
-            Err(failure) => return Err(check_failed(&config.name, &failure, "nothing was saved; with --no-check it is saved all the same")),
+            Err(failure) => {
+                return Err(check_failed(
+                    &config.name,
+                    &failure,
+                    "nothing was saved; with --no-check it is saved all the same",
+                ));
+            }
         }
     }
     let place = setup::add(&config, secret, around).map_err(Failure::usage)?;
-    println!("added {} to {}", config.name, around.paths.config_file().display());
+    println!(
+        "added {} to {}",
+        config.name,
+        around.paths.config_file().display()
+    );
     if let Some(place) = place {
         println!("the secret is kept in {place}");
     }
@@ -82,8 +130,15 @@ fn check_failed(name: &str, failure: &CheckFailure, hint: &str) -> Failure {
         CheckFailure::NoConnection(_) => Exit::NoConnection,
         CheckFailure::Refused(_) => Exit::Refused,
     };
-    let hint = if hint.is_empty() { String::new() } else { format!(" ({hint})") };
-    Failure { exit, text: format!("{name}: {}{hint}", failure.text()) }
+    let hint = if hint.is_empty() {
+        String::new()
+    } else {
+        format!(" ({hint})")
+    };
+    Failure {
+        exit,
+        text: format!("{name}: {}{hint}", failure.text()),
+    }
 }
 
 fn network_config(
@@ -135,8 +190,11 @@ fn process_config(account: &ProcessAccount) -> Result<AccountConfig, Failure> {
 /// The command as an argument list: it is split as a shell would at spaces and quotes, and no shell
 /// ever sees it.
 fn command_of(source: &SecretSource) -> Result<Option<Vec<String>>, Failure> {
-    let Some(line) = &source.secret_command else { return Ok(None) };
-    let words = split_words(line).ok_or_else(|| Failure::usage("--secret-command: a quote is not closed"))?;
+    let Some(line) = &source.secret_command else {
+        return Ok(None);
+    };
+    let words = split_words(line)
+        .ok_or_else(|| Failure::usage("--secret-command: a quote is not closed"))?;
     if words.is_empty() {
         return Err(Failure::usage("--secret-command: the command is empty"));
     }
@@ -209,7 +267,9 @@ struct Hidden(Option<rustix::termios::Termios>);
 impl Hidden {
     fn new() -> Self {
         let stdin = io::stdin();
-        let Ok(original) = rustix::termios::tcgetattr(&stdin) else { return Self(None) };
+        let Ok(original) = rustix::termios::tcgetattr(&stdin) else {
+            return Self(None);
+        };
         let mut quiet = original.clone();
         quiet.local_modes -= rustix::termios::LocalModes::ECHO;
         let _ = rustix::termios::tcsetattr(&stdin, rustix::termios::OptionalActions::Flush, &quiet);
@@ -220,7 +280,11 @@ impl Hidden {
 impl Drop for Hidden {
     fn drop(&mut self) {
         if let Some(original) = &self.0 {
-            let _ = rustix::termios::tcsetattr(io::stdin(), rustix::termios::OptionalActions::Now, original);
+            let _ = rustix::termios::tcsetattr(
+                io::stdin(),
+                rustix::termios::OptionalActions::Now,
+                original,
+            );
         }
     }
 }
@@ -244,11 +308,25 @@ fn list(profile: &chat::Profile, json: bool) -> Result<Exit, Failure> {
     if profile.accounts.is_empty() {
         println!("no account yet; add one with `trialogue account add`, or try `trialogue demo`");
     }
-    let widest = profile.accounts.iter().map(|account| account.config.name.len()).max().unwrap_or(0);
+    let widest = profile
+        .accounts
+        .iter()
+        .map(|account| account.config.name.len())
+        .max()
+        .unwrap_or(0);
     for account in &profile.accounts {
         let config = &account.config;
-        let off = if config.is_disabled { "  (switched off)" } else { "" };
-        println!("{:widest$}  {:6} {}{off}", config.name, config.endpoint.kind(), config.endpoint.place());
+        let off = if config.is_disabled {
+            "  (switched off)"
+        } else {
+            ""
+        };
+        println!(
+            "{:widest$}  {:6} {}{off}",
+            config.name,
+            config.endpoint.kind(),
+            config.endpoint.place()
+        );
     }
     Ok(Exit::Done)
 }
@@ -302,7 +380,8 @@ fn remove(
 /// Drops everything the store has of an account.
 fn forget_history(profile: &chat::Profile, name: &str) -> Result<(), Failure> {
     let failed = |error: StoreError| Failure::usage(error.to_string());
-    let (store, facts) = store::open(profile.paths.store_file(), StoreOptions::default()).map_err(failed)?;
+    let (store, facts) =
+        store::open(profile.paths.store_file(), StoreOptions::default()).map_err(failed)?;
     let account = AccountId::new(name);
     let mut writes: Vec<Write> = facts
         .conversations
@@ -313,11 +392,17 @@ fn forget_history(profile: &chat::Profile, name: &str) -> Result<(), Failure> {
             conversation: stored.conversation.clone(),
         })
         .collect();
-    writes.extend(facts.facts.iter().filter(|(owner, _, _)| *owner == account).map(|(_, name, _)| Write::Fact {
-        account: account.clone(),
-        name: name.clone(),
-        value: None,
-    }));
+    writes.extend(
+        facts
+            .facts
+            .iter()
+            .filter(|(owner, _, _)| *owner == account)
+            .map(|(_, name, _)| Write::Fact {
+                account: account.clone(),
+                name: name.clone(),
+                value: None,
+            }),
+    );
     writes.extend(
         facts
             .outbox
@@ -338,8 +423,14 @@ mod tests {
     fn a_secret_command_is_split_without_a_shell() {
         let words = |line: &str| split_words(line).map(|words| words.join("|"));
         assert_eq!(words("pass show iris"), Some("pass|show|iris".to_owned()));
-        assert_eq!(words("op read 'op://Private/My Key'"), Some("op|read|op://Private/My Key".to_owned()));
-        assert_eq!(words(r#"sh -c "echo \"x\"""#), Some(r#"sh|-c|echo "x""#.to_owned()));
+        assert_eq!(
+            words("op read 'op://Private/My Key'"),
+            Some("op|read|op://Private/My Key".to_owned())
+        );
+        assert_eq!(
+            words(r#"sh -c "echo \"x\"""#),
+            Some(r#"sh|-c|echo "x""#.to_owned())
+        );
         assert_eq!(words("a '' b"), Some("a||b".to_owned()));
         assert_eq!(words("a 'b"), None);
     }

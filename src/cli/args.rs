@@ -107,9 +107,7 @@ pub enum Account {
         json: bool,
     },
     /// Connect, say what was found, and leave again
-    Test {
-        name: String,
-    },
+    Test { name: String },
     /// Give an account a new secret
     Login {
         name: String,

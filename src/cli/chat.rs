@@ -3,10 +3,10 @@
 
 use super::args::{ColorChoice, Demo, Global};
 use super::{Exit, Failure};
-use crate::app::state::{Ids, Settings};
 use crate::app::State;
-use crate::config::account::{AccountConfig, Endpoint, NetworkEndpoint, ProcessEndpoint};
 use crate::app::keymap::{Keymap, Override};
+use crate::app::state::{Ids, Settings};
+use crate::config::account::{AccountConfig, Endpoint, NetworkEndpoint, ProcessEndpoint};
 use crate::config::file::{self, Config};
 use crate::config::keys;
 use crate::config::paths::Paths;
@@ -44,16 +44,25 @@ pub struct Profile {
 pub fn open_profile(global: &Global) -> Result<Profile, Failure> {
     let paths = Paths::find(global.config_dir.as_deref(), global.data_dir.as_deref())
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let config = file::load(&paths.config_file()).map_err(|error| Failure::usage(error.to_string()))?;
+    let config =
+        file::load(&paths.config_file()).map_err(|error| Failure::usage(error.to_string()))?;
     for warning in &config.warnings {
         eprintln!("trialogue: {warning}");
     }
     let accounts = config
         .accounts
         .iter()
-        .map(|config| ProfileAccount { config: config.clone(), secret: None })
+        .map(|config| ProfileAccount {
+            config: config.clone(),
+            secret: None,
+        })
         .collect();
-    Ok(Profile { paths, config, accounts, is_throwaway: false })
+    Ok(Profile {
+        paths,
+        config,
+        accounts,
+        is_throwaway: false,
+    })
 }
 
 /// The chat of the person.
@@ -70,7 +79,9 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .max_blocking_threads(16)
         .enable_all()
         .build()
-        .map_err(|error| Failure::usage(format!("the program could not start its threads: {error}")))
+        .map_err(|error| {
+            Failure::usage(format!("the program could not start its threads: {error}"))
+        })
 }
 
 /// The accounts of the demo, on the gateways that were just started.
@@ -79,7 +90,10 @@ pub fn demo_accounts(served: &crate::demo::Served, program: &Path) -> Vec<Profil
         .gateways
         .iter()
         .filter_map(|gateway| {
-            let endpoint = NetworkEndpoint { url: gateway.url.clone(), ..NetworkEndpoint::default() };
+            let endpoint = NetworkEndpoint {
+                url: gateway.url.clone(),
+                ..NetworkEndpoint::default()
+            };
             let endpoint = match gateway.protocol {
                 "pheby" => Endpoint::Pheby(endpoint),
                 "iris" => Endpoint::Iris(endpoint),
@@ -91,8 +105,15 @@ pub fn demo_accounts(served: &crate::demo::Served, program: &Path) -> Vec<Profil
             })
         })
         .collect();
-    let command = vec![program.to_string_lossy().into_owned(), "demo".to_owned(), "--runtime".to_owned()];
-    let endpoint = ProcessEndpoint { command, ..ProcessEndpoint::default() };
+    let command = vec![
+        program.to_string_lossy().into_owned(),
+        "demo".to_owned(),
+        "--runtime".to_owned(),
+    ];
+    let endpoint = ProcessEndpoint {
+        command,
+        ..ProcessEndpoint::default()
+    };
     accounts.push(ProfileAccount {
         config: AccountConfig::new("omi@demo", Endpoint::Omi(endpoint)),
         secret: None,
@@ -119,7 +140,13 @@ pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engi
     let ids = ids()?;
     let mut state = State::new(ids, settings, clock.now());
     state.takes_over = is_screen;
-    if let Some(scheme) = profile.config.settings.keys.as_deref().and_then(Keymap::scheme) {
+    if let Some(scheme) = profile
+        .config
+        .settings
+        .keys
+        .as_deref()
+        .and_then(Keymap::scheme)
+    {
         state.keymap = scheme;
     }
     let (keymap, complaints) = overrides(&profile.paths, state.keymap.clone());
@@ -175,10 +202,14 @@ fn overrides(paths: &Paths, keymap: Keymap) -> (Keymap, Vec<String>) {
 /// Ids with a random base, so that two running programs never mint the same.
 fn ids() -> Result<Ids, Failure> {
     let mut bytes = [0_u8; 8];
-    getrandom::fill(&mut bytes).map_err(|error| Failure::usage(format!("no random numbers: {error}")))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Failure::usage(format!("no random numbers: {error}")))?;
     let random = u64::from_le_bytes(bytes);
     // 31 random bits above 32 bits to count in; the sign stays clear, as the store's numbers have one.
-    Ok(Ids { instance: random >> 1, next: (random >> 33) << 32 })
+    Ok(Ids {
+        instance: random >> 1,
+        next: (random >> 33) << 32,
+    })
 }
 
 fn settings(global: &Global, config: &Config, place: Place) -> Settings {
@@ -249,11 +280,20 @@ pub fn depth(choice: ColorChoice) -> Depth {
             if colorterm.contains("truecolor")
                 || colorterm.contains("24bit")
                 || term.ends_with("-direct")
-                || matches!(term.as_str(), "xterm-kitty" | "alacritty" | "foot" | "xterm-ghostty" | "wezterm")
-                || matches!(program.as_str(), "iTerm.app" | "WezTerm" | "ghostty" | "vscode")
+                || matches!(
+                    term.as_str(),
+                    "xterm-kitty" | "alacritty" | "foot" | "xterm-ghostty" | "wezterm"
+                )
+                || matches!(
+                    program.as_str(),
+                    "iTerm.app" | "WezTerm" | "ghostty" | "vscode"
+                )
             {
                 Depth::TrueColor
-            } else if term.contains("256color") || term.starts_with("tmux") || term.starts_with("screen") {
+            } else if term.contains("256color")
+                || term.starts_with("tmux")
+                || term.starts_with("screen")
+            {
                 Depth::Indexed
             } else {
                 Depth::Ansi
@@ -282,8 +322,9 @@ pub fn run_with(
     terminal::install_panic_hook(profile.paths.state.clone());
     let code = runtime.block_on(async {
         let engine = engine(global, profile, true)?;
-        let screen = Screen::start(engine, options)
-            .map_err(|error| Failure::usage(format!("the terminal could not be set up: {error}")))?;
+        let screen = Screen::start(engine, options).map_err(|error| {
+            Failure::usage(format!("the terminal could not be set up: {error}"))
+        })?;
         screen
             .run()
             .await

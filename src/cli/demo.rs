@@ -24,7 +24,11 @@ fn options(demo: &Demo) -> Result<DemoOptions, Failure> {
             .ok_or_else(|| Failure::usage(format!("--set {pair}: expected KEY=VALUE")))?;
         let bad = |expected: &str| Failure::usage(format!("--set {pair}: expected {expected}"));
         match key {
-            "speed" => options.setup.speed = value.parse().map_err(|_| bad("a number; 100 is the usual pace"))?,
+            "speed" => {
+                options.setup.speed = value
+                    .parse()
+                    .map_err(|_| bad("a number; 100 is the usual pace"))?
+            }
             "seed" => options.setup.seed = value.parse().map_err(|_| bad("a number"))?,
             "secret" => options.setup.secret = value.to_owned(),
             _ => return Err(bad("one of speed, seed, secret")),
@@ -36,10 +40,12 @@ fn options(demo: &Demo) -> Result<DemoOptions, Failure> {
 /// Only the gateways, until the program is stopped.
 fn serve(address: std::net::SocketAddr, options: DemoOptions) -> Result<Exit, Failure> {
     chat::runtime()?.block_on(async move {
-        let served = crate::demo::serve(address, options).await.map_err(|error| Failure {
-            exit: Exit::NoConnection,
-            text: format!("the gateways could not listen on {address}: {error}"),
-        })?;
+        let served = crate::demo::serve(address, options)
+            .await
+            .map_err(|error| Failure {
+                exit: Exit::NoConnection,
+                text: format!("the gateways could not listen on {address}: {error}"),
+            })?;
         for gateway in &served.gateways {
             let line = serde_json::json!({
                 "protocol": gateway.protocol,
@@ -48,8 +54,9 @@ fn serve(address: std::net::SocketAddr, options: DemoOptions) -> Result<Exit, Fa
             });
             println!("{line}");
         }
-        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-            .map_err(|error| Failure::usage(error.to_string()))?;
+        let mut terminate =
+            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+                .map_err(|error| Failure::usage(error.to_string()))?;
         tokio::select! {
             _ = tokio::signal::ctrl_c() => {}
             _ = terminate.recv() => {}
@@ -72,7 +79,16 @@ fn play(global: &Global, options: DemoOptions) -> Result<Exit, Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::usage(format!("the program's own path is not known: {error}")))?;
     let accounts = chat::demo_accounts(&served, &program);
-    chat::run_with(&runtime, global, chat::Profile { paths, config: Config::default(), accounts, is_throwaway: true })
+    chat::run_with(
+        &runtime,
+        global,
+        chat::Profile {
+            paths,
+            config: Config::default(),
+            accounts,
+            is_throwaway: true,
+        },
+    )
 }
 
 /// A folder that goes with the demo.

@@ -31,7 +31,9 @@ pub fn report(report: &Report<'_>) -> String {
             json!({"event": "conversation", "id": id.as_str(), "name": name.as_str()})
         }
         Report::Accepted => json!({"event": "accepted"}),
-        Report::Text { message, more } => json!({"event": "text", "message": message.as_str(), "more": more}),
+        Report::Text { message, more } => {
+            json!({"event": "text", "message": message.as_str(), "more": more})
+        }
         Report::Rewritten { message, text } => {
             json!({"event": "rewritten", "message": message.as_str(), "text": text})
         }
@@ -52,10 +54,14 @@ pub fn report(report: &Report<'_>) -> String {
         }),
         Report::Decision(decision) => {
             let (kind, question, description) = match &decision.question {
-                Question::Approval { command, description, .. } => {
-                    ("approval", command.as_str(), description.as_str())
+                Question::Approval {
+                    command,
+                    description,
+                    ..
+                } => ("approval", command.as_str(), description.as_str()),
+                Question::Clarification { question, .. } => {
+                    ("clarification", question.as_str(), "")
                 }
-                Question::Clarification { question, .. } => ("clarification", question.as_str(), ""),
                 Question::Picker { title } => ("picker", title.as_str(), ""),
             };
             let choices: Vec<Value> = decision

@@ -50,7 +50,10 @@ pub struct Failure {
 impl Failure {
     /// Wrong arguments, bad configuration, or no terminal.
     pub fn usage(text: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, text: text.into() }
+        Self {
+            exit: Exit::Usage,
+            text: text.into(),
+        }
     }
 }
 
@@ -65,7 +68,11 @@ pub fn main() -> u8 {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let code = if error.use_stderr() { Exit::Usage.code() } else { 0 };
+            let code = if error.use_stderr() {
+                Exit::Usage.code()
+            } else {
+                0
+            };
             let _ = error.print();
             return code;
         }

@@ -36,7 +36,12 @@ pub fn run(global: &Global, send: &Send) -> Result<Exit, Failure> {
         },
         patience: Duration::from_secs(send.timeout.max(1)),
     };
-    let mut out = Printer { json: send.json, stdout_failed: false, at_line_start: true, progress: io::stderr().is_terminal() };
+    let mut out = Printer {
+        json: send.json,
+        stdout_failed: false,
+        at_line_start: true,
+        progress: io::stderr().is_terminal(),
+    };
     let ended = runtime.block_on(async {
         let engine = chat::headless_engine(global, profile)?;
         Ok::<_, Failure>(oneshot::send(engine, request, &mut |report| out.print(&report)).await)
@@ -63,7 +68,10 @@ pub fn run(global: &Global, send: &Send) -> Result<Exit, Failure> {
             if send.json {
                 out.line(&json::error(exit.code(), text.as_str()));
             }
-            Err(Failure { exit, text: format!("{account}: {text}") })
+            Err(Failure {
+                exit,
+                text: format!("{account}: {text}"),
+            })
         }
     }
 }
@@ -78,7 +86,9 @@ fn read_input() -> Result<String, Failure> {
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::usage(format!("standard input could not be read: {error}")))?;
     if bytes.len() as u64 > LONGEST_INPUT {
-        return Err(Failure::usage("the message on standard input is longer than 16 MiB"));
+        return Err(Failure::usage(
+            "the message on standard input is longer than 16 MiB",
+        ));
     }
     let text = String::from_utf8(bytes)
         .map_err(|_| Failure::usage("the message on standard input is not UTF-8 text"))?;
@@ -86,17 +96,30 @@ fn read_input() -> Result<String, Failure> {
 }
 
 fn choose_account(profile: &chat::Profile, wanted: Option<&str>) -> Result<String, Failure> {
-    let names: Vec<&str> = profile.accounts.iter().map(|account| account.config.name.as_str()).collect();
+    let names: Vec<&str> = profile
+        .accounts
+        .iter()
+        .map(|account| account.config.name.as_str())
+        .collect();
     match wanted {
         Some(name) if names.contains(&name) => Ok(name.to_owned()),
         Some(name) => Err(Failure::usage(format!(
             "there is no account {name:?}; there are: {}",
-            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+            if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.join(", ")
+            }
         ))),
         None => match names.as_slice() {
-            [] => Err(Failure::usage("there is no account yet; add one with `trialogue account add`")),
+            [] => Err(Failure::usage(
+                "there is no account yet; add one with `trialogue account add`",
+            )),
             [one] => Ok((*one).to_owned()),
-            _ => Err(Failure::usage(format!("there are several accounts; choose one with -a: {}", names.join(", ")))),
+            _ => Err(Failure::usage(format!(
+                "there are several accounts; choose one with -a: {}",
+                names.join(", ")
+            ))),
         },
     }
 }
@@ -130,13 +153,24 @@ impl Printer {
                     ToolStatus::Failed => "✗",
                     ToolStatus::Cancelled => "–",
                 };
-                let took = tool.duration_ms.map(|ms| format!(" ({:.1} s)", ms as f64 / 1_000.0)).unwrap_or_default();
-                let what = if tool.error.is_empty() { &tool.preview } else { &tool.error };
+                let took = tool
+                    .duration_ms
+                    .map(|ms| format!(" ({:.1} s)", ms as f64 / 1_000.0))
+                    .unwrap_or_default();
+                let what = if tool.error.is_empty() {
+                    &tool.preview
+                } else {
+                    &tool.error
+                };
                 self.aside(&format!("{mark} {} {what}{took}", tool.name));
             }
             Report::Decision(decision) => {
                 let words = match &decision.question {
-                    Question::Approval { command, description, .. } => {
+                    Question::Approval {
+                        command,
+                        description,
+                        ..
+                    } => {
                         format!("? approval wanted ({description}):\n{command}")
                     }
                     Question::Clarification { question, .. } => format!("? {question}"),
@@ -145,7 +179,9 @@ impl Printer {
                 self.always_aside(&words);
             }
             Report::Attachment { name, .. } => self.always_aside(&format!("+ file {name}")),
-            Report::Finished(RunOutcome::Completed) | Report::Accepted | Report::Connected { .. } => {}
+            Report::Finished(RunOutcome::Completed)
+            | Report::Accepted
+            | Report::Connected { .. } => {}
             Report::Conversation { name, .. } => self.aside(&format!("· in {name}")),
             Report::Finished(_) => {}
         }
@@ -173,7 +209,11 @@ impl Printer {
             return;
         }
         let mut stdout = io::stdout().lock();
-        if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+        if stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush())
+            .is_err()
+        {
             self.stdout_failed = true;
         }
     }

@@ -60,7 +60,10 @@ pub fn driver(account: &AccountConfig, setup: Setup) -> Box<dyn Driver> {
 }
 
 /// How the program of an account is started; none where there is none, or nothing special about it.
-pub fn launch(_account: &AccountConfig, _state_dir: &std::path::Path) -> Option<crate::link::ChildSpec> {
+pub fn launch(
+    _account: &AccountConfig,
+    _state_dir: &std::path::Path,
+) -> Option<crate::link::ChildSpec> {
     None
 }
 

@@ -15,8 +15,8 @@ use crate::app::{Effect, Event, State, update};
 use crate::config::account::AccountConfig;
 use crate::config::paths::Paths;
 use crate::domain::{
-    AccountEvent, AccountId, AttachmentKind, CommandOutcome, Committed, Found, LinkEvent, LinkState,
-    Moment, Secret, Topic,
+    AccountEvent, AccountId, AttachmentKind, CommandOutcome, Committed, Found, LinkEvent,
+    LinkState, Moment, Secret, Topic,
 };
 use crate::store::{self, StoreError};
 use crate::text::SafeText;
@@ -53,10 +53,16 @@ pub enum Happening {
 
 /// Answers of our own threads.
 pub enum Inner {
-    Committed { commit: u64, result: Result<Vec<Committed>, StoreError> },
+    Committed {
+        commit: u64,
+        result: Result<Vec<Committed>, StoreError>,
+    },
     Found(Box<Result<Found, StoreError>>),
     Shell(Box<ShellReply>),
-    SessionReady { account: AccountId, setup: Box<Result<session::SessionSetup, SafeText>> },
+    SessionReady {
+        account: AccountId,
+        setup: Box<Result<session::SessionSetup, SafeText>>,
+    },
     /// The wizard or a file change brought an account.
     AccountReady(Box<AccountConfig>),
 }
@@ -123,7 +129,9 @@ impl Engine {
     pub fn restore(&mut self, facts: crate::domain::StartFacts) {
         self.facts.clone_from(&facts.facts);
         self.ui.clone_from(&facts.ui);
-        self.apply(Event::Store(StoreReply::Found(Found::Start(Box::new(facts)))));
+        self.apply(Event::Store(StoreReply::Found(Found::Start(Box::new(
+            facts,
+        )))));
         self.flush();
     }
 
@@ -134,7 +142,11 @@ impl Engine {
             .accounts
             .iter()
             .map(|account| account.account.id.clone())
-            .filter(|id| self.configs.get(id).is_some_and(|config| !config.is_disabled))
+            .filter(|id| {
+                self.configs
+                    .get(id)
+                    .is_some_and(|config| !config.is_disabled)
+            })
             .collect();
         for id in ids {
             self.start_session(&id);
@@ -148,7 +160,9 @@ impl Engine {
         {
             return;
         }
-        let Some(config) = self.configs.get(id).cloned() else { return };
+        let Some(config) = self.configs.get(id).cloned() else {
+            return;
+        };
         let facts = self
             .facts
             .iter()
@@ -156,11 +170,18 @@ impl Engine {
             .map(|(_, name, value)| (name.clone(), value.clone()))
             .collect();
         // Finding the secret may ask other programs, so it is done on a thread.
-        let (out, around, secret) = (self.inner_out.clone(), Arc::clone(&self.around), self.known_secrets.get(id).cloned());
+        let (out, around, secret) = (
+            self.inner_out.clone(),
+            Arc::clone(&self.around),
+            self.known_secrets.get(id).cloned(),
+        );
         let account = id.clone();
         tokio::task::spawn_blocking(move || {
             let setup = setup::session(&config, facts, secret, &around);
-            let _ = out.blocking_send(Inner::SessionReady { account, setup: Box::new(setup) });
+            let _ = out.blocking_send(Inner::SessionReady {
+                account,
+                setup: Box::new(setup),
+            });
         });
     }
 
@@ -180,8 +201,14 @@ impl Engine {
                 self.sessions.insert(account.clone(), handle);
             }
             Err(reason) => {
-                let event = AccountEvent::live(Topic::Link(LinkEvent::Changed(LinkState::Refused { reason })));
-                self.apply(Event::Account { account: account.clone(), event: Box::new(event) });
+                let event =
+                    AccountEvent::live(Topic::Link(LinkEvent::Changed(LinkState::Refused {
+                        reason,
+                    })));
+                self.apply(Event::Account {
+                    account: account.clone(),
+                    event: Box::new(event),
+                });
             }
         }
     }
@@ -223,8 +250,12 @@ impl Engine {
                 Ok(found) => self.apply(Event::Store(StoreReply::Found(found))),
                 Err(error) => tracing::warn!(%error, "a lookup failed"),
             },
-            Happening::Inner(Inner::Committed { commit, result }) => self.take_commit(commit, result),
-            Happening::Inner(Inner::SessionReady { account, setup }) => self.take_setup(&account, *setup),
+            Happening::Inner(Inner::Committed { commit, result }) => {
+                self.take_commit(commit, result)
+            }
+            Happening::Inner(Inner::SessionReady { account, setup }) => {
+                self.take_setup(&account, *setup)
+            }
             Happening::Inner(Inner::AccountReady(config)) => {
                 let id = AccountId::new(&config.name);
                 self.add_account(*config);
@@ -240,19 +271,33 @@ impl Engine {
                 if let Topic::Sync(crate::domain::SyncEvent::Kept { name, value }) = &event.topic {
                     self.facts.retain(|(a, n, _)| *a != account || n != name);
                     if let Some(value) = value {
-                        self.facts.push((account.clone(), name.clone(), value.clone()));
+                        self.facts
+                            .push((account.clone(), name.clone(), value.clone()));
                     }
                 }
                 self.apply(Event::Account { account, event });
             }
             SessionEvent::Waits { until, reason } => {
-                self.apply(Event::LinkWaits { account, until, reason });
+                self.apply(Event::LinkWaits {
+                    account,
+                    until,
+                    reason,
+                });
             }
             SessionEvent::Transfer { transfer, progress } => {
                 self.apply(Event::Transfer { transfer, progress });
             }
-            SessionEvent::Tapped { outgoing, at, frame } => {
-                self.apply(Event::Shell(ShellReply::Tapped { account, outgoing, at, frame }));
+            SessionEvent::Tapped {
+                outgoing,
+                at,
+                frame,
+            } => {
+                self.apply(Event::Shell(ShellReply::Tapped {
+                    account,
+                    outgoing,
+                    at,
+                    frame,
+                }));
             }
             SessionEvent::Ended { reason } => {
                 self.sessions.remove(&account);
@@ -261,7 +306,10 @@ impl Engine {
                     None => LinkState::Off,
                 };
                 let event = AccountEvent::live(Topic::Link(LinkEvent::Changed(link)));
-                self.apply(Event::Account { account, event: Box::new(event) });
+                self.apply(Event::Account {
+                    account,
+                    event: Box::new(event),
+                });
             }
         }
     }
@@ -327,7 +375,10 @@ impl Engine {
 
     /// A value of the screen's stored state.
     pub fn stored_ui(&self, name: &str) -> Option<&str> {
-        self.ui.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.ui
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 
     fn execute(&mut self, effects: Vec<Effect>) {
@@ -338,7 +389,11 @@ impl Engine {
 
     fn execute_one(&mut self, effect: Effect) {
         match effect {
-            Effect::Command { account, id, command } => {
+            Effect::Command {
+                account,
+                id,
+                command,
+            } => {
                 let sent = self
                     .sessions
                     .get(&account)
@@ -351,10 +406,20 @@ impl Engine {
                     )),
                     None => CommandOutcome::NotSent,
                 };
-                let event = AccountEvent::live(Topic::Outcome { command: id, outcome });
-                self.apply(Event::Account { account, event: Box::new(event) });
+                let event = AccountEvent::live(Topic::Outcome {
+                    command: id,
+                    outcome,
+                });
+                self.apply(Event::Account {
+                    account,
+                    event: Box::new(event),
+                });
             }
-            Effect::Commit { writes, durability, then } => {
+            Effect::Commit {
+                writes,
+                durability,
+                then,
+            } => {
                 self.next_commit += 1;
                 let commit = self.next_commit;
                 self.commits.insert(commit, then);
@@ -377,7 +442,11 @@ impl Engine {
                 );
             }
             Effect::Link { account, change } => self.change_link(&account, change),
-            Effect::OpenTransfer { transfer, account, file } => {
+            Effect::OpenTransfer {
+                transfer,
+                account,
+                file,
+            } => {
                 if let Some(session) = self.sessions.get(&account) {
                     let _ = session.try_send(SessionInput::OpenTransfer { transfer, file });
                 }
@@ -390,13 +459,15 @@ impl Engine {
             Effect::OpenExternal(target) => self.open_external(target),
             Effect::SaveFile { from, name } => {
                 let dir = self.around.paths.downloads.clone();
-                self.work(move || match desktop::save_file(&from, &dir, name.as_str()) {
-                    Ok(path) => ShellReply::Saved { path, error: None },
-                    Err(error) => ShellReply::Saved {
-                        path: dir,
-                        error: Some(SafeText::label(&error.to_string())),
+                self.work(
+                    move || match desktop::save_file(&from, &dir, name.as_str()) {
+                        Ok(path) => ShellReply::Saved { path, error: None },
+                        Err(error) => ShellReply::Saved {
+                            path: dir,
+                            error: Some(SafeText::label(&error.to_string())),
+                        },
                     },
-                });
+                );
             }
             Effect::ListDirectory { directory } => {
                 let base = self.around.working_directory.clone();
@@ -404,11 +475,22 @@ impl Engine {
             }
             Effect::InspectFile { path } => {
                 let base = self.around.working_directory.clone();
-                self.work(move || ShellReply::FileInspected { facts: inspect_file(&base, &path), path });
+                self.work(move || ShellReply::FileInspected {
+                    facts: inspect_file(&base, &path),
+                    path,
+                });
             }
-            Effect::LoadIcon { account, conversation, path } => {
+            Effect::LoadIcon {
+                account,
+                conversation,
+                path,
+            } => {
                 let base = self.around.working_directory.clone();
-                self.work(move || ShellReply::IconLoaded { account, conversation, icon: load_icon(&base, &path) });
+                self.work(move || ShellReply::IconLoaded {
+                    account,
+                    conversation,
+                    icon: load_icon(&base, &path),
+                });
             }
             Effect::Wake(moment) => {
                 self.wake = Some(self.wake.map_or(moment, |known| known.min(moment)));
@@ -472,7 +554,9 @@ impl Engine {
             OpenTarget::File(path) => path.to_string_lossy().into_owned(),
         };
         self.work(move || ShellReply::Opened {
-            error: desktop::open_external(&what).err().map(|error| SafeText::label(&error)),
+            error: desktop::open_external(&what)
+                .err()
+                .map(|error| SafeText::label(&error)),
             what: SafeText::label(&what),
         });
     }
@@ -505,8 +589,15 @@ impl Engine {
                     let _ = session.try_send(SessionInput::Shutdown);
                 }
                 self.configs.remove(&account);
-                self.state.accounts.retain(|known| known.account.id != account);
-                if self.state.focus.as_ref().is_some_and(|(focused, _)| *focused == account) {
+                self.state
+                    .accounts
+                    .retain(|known| known.account.id != account);
+                if self
+                    .state
+                    .focus
+                    .as_ref()
+                    .is_some_and(|(focused, _)| *focused == account)
+                {
                     self.state.focus = None;
                 }
                 let around = Arc::clone(&self.around);
@@ -571,10 +662,18 @@ fn list_directory(base: &Path, directory: String) -> ShellReply {
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
             let metadata = std::fs::metadata(entry.path()).ok()?;
-            Some(ListedFile { name, is_directory: metadata.is_dir(), size: metadata.len() })
+            Some(ListedFile {
+                name,
+                is_directory: metadata.is_dir(),
+                size: metadata.len(),
+            })
         })
         .collect();
-    entries.sort_by(|a, b| b.is_directory.cmp(&a.is_directory).then_with(|| a.name.cmp(&b.name)));
+    entries.sort_by(|a, b| {
+        b.is_directory
+            .cmp(&a.is_directory)
+            .then_with(|| a.name.cmp(&b.name))
+    });
     ShellReply::Listing { directory, entries }
 }
 
@@ -589,7 +688,8 @@ fn load_icon(base: &Path, path: &Path) -> Result<Arc<[u8]>, SafeText> {
         return Err(say("an icon may have 512 KiB at most"));
     }
     let bytes = std::fs::read(&full).map_err(|error| say(&error.to_string()))?;
-    let is_picture = infer::get(&bytes).is_some_and(|kind| matches!(kind.mime_type(), "image/png" | "image/jpeg"));
+    let is_picture = infer::get(&bytes)
+        .is_some_and(|kind| matches!(kind.mime_type(), "image/png" | "image/jpeg"));
     if !is_picture {
         return Err(say("an icon must be a PNG or JPEG picture"));
     }
@@ -622,7 +722,12 @@ pub fn inspect_file(base: &Path, path: &Path) -> Result<FileFacts, SafeText> {
         .and_then(|mut file| std::io::Read::read(&mut file, &mut start))
         .map_err(|error| say(&error.to_string()))?;
     let media_type = infer::get(&start[..read]).map_or_else(
-        || mime_guess::from_path(&full).first_or_octet_stream().essence_str().to_owned(),
+        || {
+            mime_guess::from_path(&full)
+                .first_or_octet_stream()
+                .essence_str()
+                .to_owned()
+        },
         |kind| kind.mime_type().to_owned(),
     );
     let kind = match media_type.split('/').next() {
@@ -631,6 +736,14 @@ pub fn inspect_file(base: &Path, path: &Path) -> Result<FileFacts, SafeText> {
         Some("video") => AttachmentKind::Video,
         _ => AttachmentKind::Document,
     };
-    let name = full.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok(FileFacts { name, size: metadata.len(), media_type, kind })
+    let name = full
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    Ok(FileFacts {
+        name,
+        size: metadata.len(),
+        media_type,
+        kind,
+    })
 }

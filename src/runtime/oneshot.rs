@@ -6,15 +6,15 @@
 
 use super::engine::{Engine, Happening};
 use super::session::SessionEvent;
+use crate::app;
 use crate::app::outbox::{self, SendMode};
 use crate::app::state::Pending;
-use crate::app;
 use crate::domain::{
     AccountEvent, AccountId, Answer, Author, ChatCommand, Command, CommandId, CommandOutcome,
-    ConversationCommand, ConversationId, ConversationKind, Decision, DecisionEvent, DecisionId, Delivery,
-    DirectoryEvent, Grant, IncomingMessage, LinkEvent, LinkState, MessageKey, MessageSort, Part,
-    Refusal, RefusalCode, RemoteId, Reply, RunEvent, RunId, RunOutcome, TextPatch, TimelineEvent,
-    ToolCall, Topic, Write,
+    ConversationCommand, ConversationId, ConversationKind, Decision, DecisionEvent, DecisionId,
+    Delivery, DirectoryEvent, Grant, IncomingMessage, LinkEvent, LinkState, MessageKey,
+    MessageSort, Part, Refusal, RefusalCode, RemoteId, Reply, RunEvent, RunId, RunOutcome,
+    TextPatch, TimelineEvent, ToolCall, Topic, Write,
 };
 use crate::text::SafeText;
 use std::collections::BTreeMap;
@@ -45,19 +45,38 @@ pub enum OnApproval {
 /// Something to tell, as it happens. Texts are cleaned.
 #[derive(Debug)]
 pub enum Report<'a> {
-    Connected { account: &'a AccountId },
-    Conversation { id: &'a ConversationId, name: &'a SafeText },
+    Connected {
+        account: &'a AccountId,
+    },
+    Conversation {
+        id: &'a ConversationId,
+        name: &'a SafeText,
+    },
     Accepted,
     /// More of the text of an answer, to be appended.
-    Text { message: &'a RemoteId, more: &'a str },
+    Text {
+        message: &'a RemoteId,
+        more: &'a str,
+    },
     /// The text of an answer changed in a way that cannot be appended; all of it again.
-    Rewritten { message: &'a RemoteId, text: &'a str },
+    Rewritten {
+        message: &'a RemoteId,
+        text: &'a str,
+    },
     /// An answer, or a part of it between two tools, is complete.
-    MessageEnded { message: &'a RemoteId, text: &'a str },
-    Notice { text: &'a str },
+    MessageEnded {
+        message: &'a RemoteId,
+        text: &'a str,
+    },
+    Notice {
+        text: &'a str,
+    },
     Tool(&'a ToolCall),
     Decision(&'a Decision),
-    Attachment { name: &'a SafeText, size: Option<u64> },
+    Attachment {
+        name: &'a SafeText,
+        size: Option<u64>,
+    },
     Finished(&'a RunOutcome),
 }
 
@@ -80,7 +99,9 @@ enum Stage {
     Connecting,
     /// Ready; the directory is not there yet.
     Listing,
-    Creating { command: CommandId },
+    Creating {
+        command: CommandId,
+    },
     Sending,
     Running,
 }
@@ -103,7 +124,11 @@ struct OneShot<'r> {
 }
 
 /// Sends and waits for the end.
-pub async fn send(mut engine: Engine, request: Request, report: &mut dyn FnMut(Report<'_>)) -> Ended {
+pub async fn send(
+    mut engine: Engine,
+    request: Request,
+    report: &mut dyn FnMut(Report<'_>),
+) -> Ended {
     engine.state.takes_over = false;
     let account = request.account.clone();
     engine.start_session(&account);
@@ -130,13 +155,18 @@ pub async fn send(mut engine: Engine, request: Request, report: &mut dyn FnMut(R
 impl OneShot<'_> {
     async fn run(&mut self) -> Ended {
         use tokio::signal::unix::{SignalKind, signal};
-        let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) =
-            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(SignalKind::hangup()))
-        else {
+        let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) = (
+            signal(SignalKind::interrupt()),
+            signal(SignalKind::terminate()),
+            signal(SignalKind::hangup()),
+        ) else {
             return Ended::Unusable("signals cannot be received here".into());
         };
         loop {
-            let patience = self.request.patience.saturating_sub(self.last_sign.elapsed());
+            let patience = self
+                .request
+                .patience
+                .saturating_sub(self.last_sign.elapsed());
             let happening = tokio::select! {
                 happening = self.engine.wait() => Some(happening),
                 _ = interrupt.recv() => return self.interrupted(130).await,
@@ -145,7 +175,10 @@ impl OneShot<'_> {
                 () = tokio::time::sleep(patience) => None,
             };
             let Some(happening) = happening else {
-                return Ended::NoConnection("nothing came from the server for too long; the message may still be worked on".into());
+                return Ended::NoConnection(
+                    "nothing came from the server for too long; the message may still be worked on"
+                        .into(),
+                );
             };
             self.take(happening);
             while let Some(next) = self.engine.try_next() {
@@ -165,9 +198,19 @@ impl OneShot<'_> {
     /// Asks a running run to stop, and waits a moment for its end.
     async fn interrupted(&mut self, signal: i32) -> Ended {
         if let (Some(conversation), Stage::Running) = (self.conversation.clone(), &self.stage) {
-            let command = Command::Chat(ChatCommand::CancelRun { conversation, run: self.run.clone() });
+            let command = Command::Chat(ChatCommand::CancelRun {
+                conversation,
+                run: self.run.clone(),
+            });
             let account = self.request.account.clone();
-            self.engine.perform(|state, _| app::issue(state, &account, command, Pending::Other("the run could not be stopped")));
+            self.engine.perform(|state, _| {
+                app::issue(
+                    state,
+                    &account,
+                    command,
+                    Pending::Other("the run could not be stopped"),
+                )
+            });
             let until = tokio::time::Instant::now() + Duration::from_secs(3);
             while self.ended.is_none() {
                 match tokio::time::timeout_at(until, self.engine.wait()).await {
@@ -181,7 +224,9 @@ impl OneShot<'_> {
 
     fn take(&mut self, happening: Happening) {
         match &happening {
-            Happening::Session(account, SessionEvent::Account(event)) if *account == self.request.account => {
+            Happening::Session(account, SessionEvent::Account(event))
+                if *account == self.request.account =>
+            {
                 self.last_sign = std::time::Instant::now();
                 self.look_at(event);
             }
@@ -189,13 +234,15 @@ impl OneShot<'_> {
                 if *account == self.request.account && self.ended.is_none() =>
             {
                 self.ended = Some(match self.stage {
-                    Stage::Running | Stage::Sending => Ended::NoConnection(SafeText::label(&format!(
-                        "the connection broke before the answer was complete: {reason}"
-                    ))),
+                    Stage::Running | Stage::Sending => Ended::NoConnection(SafeText::label(
+                        &format!("the connection broke before the answer was complete: {reason}"),
+                    )),
                     _ => Ended::NoConnection(reason.clone()),
                 });
             }
-            Happening::Session(account, SessionEvent::Ended { reason }) if *account == self.request.account => {
+            Happening::Session(account, SessionEvent::Ended { reason })
+                if *account == self.request.account =>
+            {
                 self.ended = Some(Ended::NoConnection(reason.clone().unwrap_or_default()));
             }
             _ => {}
@@ -213,7 +260,10 @@ impl OneShot<'_> {
                 self.ended = Some(Ended::Refused(SafeText::label(&format!(
                     "sign in first: {} {}",
                     need.hint,
-                    need.url.as_ref().map(ToString::to_string).unwrap_or_default()
+                    need.url
+                        .as_ref()
+                        .map(ToString::to_string)
+                        .unwrap_or_default()
                 ))));
             }
             Topic::Directory(DirectoryEvent::Replaced(_)) => self.has_directory = true,
@@ -221,11 +271,17 @@ impl OneShot<'_> {
             // Texts before our run has begun belong to another one.
             Topic::Timeline(event) if self.run.is_some() => self.look_at_timeline(event),
             Topic::Run(event) if self.is_sent() => self.look_at_run(event),
-            Topic::Decision(DecisionEvent::Opened(decision)) if self.is_sent() => self.decide(decision),
-            Topic::Attachment(crate::domain::AttachmentEvent::Added { conversation, attachment })
-                if self.is_here(conversation) && self.is_sent() =>
-            {
-                (self.report)(Report::Attachment { name: &attachment.name, size: attachment.size });
+            Topic::Decision(DecisionEvent::Opened(decision)) if self.is_sent() => {
+                self.decide(decision)
+            }
+            Topic::Attachment(crate::domain::AttachmentEvent::Added {
+                conversation,
+                attachment,
+            }) if self.is_here(conversation) && self.is_sent() => {
+                (self.report)(Report::Attachment {
+                    name: &attachment.name,
+                    size: attachment.size,
+                });
             }
             _ => {}
         }
@@ -257,21 +313,39 @@ impl OneShot<'_> {
 
     fn look_at_timeline(&mut self, event: &TimelineEvent) {
         match event {
-            TimelineEvent::Upserted { conversation, message } if self.is_here(conversation) => {
+            TimelineEvent::Upserted {
+                conversation,
+                message,
+            } if self.is_here(conversation) => {
                 self.look_at_message(message);
             }
-            TimelineEvent::Patched { conversation, remote, part: Part::Body, patch, .. }
-                if self.is_here(conversation) =>
-            {
+            TimelineEvent::Patched {
+                conversation,
+                remote,
+                part: Part::Body,
+                patch,
+                ..
+            } if self.is_here(conversation) => {
                 let text = match patch {
                     TextPatch::Replace(text) => text.clone(),
                     TextPatch::Append(more) => {
-                        format!("{}{more}", self.printed.get(remote).map(String::as_str).unwrap_or_default())
+                        format!(
+                            "{}{more}",
+                            self.printed
+                                .get(remote)
+                                .map(String::as_str)
+                                .unwrap_or_default()
+                        )
                     }
                 };
                 self.print(remote, &text, false);
             }
-            TimelineEvent::Ended { conversation, remote, text, .. } if self.is_here(conversation) => {
+            TimelineEvent::Ended {
+                conversation,
+                remote,
+                text,
+                ..
+            } if self.is_here(conversation) => {
                 let text = text
                     .clone()
                     .filter(|text| !text.is_empty())
@@ -289,10 +363,14 @@ impl OneShot<'_> {
         }
         if message.sort == MessageSort::Notice {
             let text = SafeText::prose(&message.text);
-            (self.report)(Report::Notice { text: text.as_str() });
+            (self.report)(Report::Notice {
+                text: text.as_str(),
+            });
             return;
         }
-        let Some(remote) = &message.remote else { return };
+        let Some(remote) = &message.remote else {
+            return;
+        };
         self.print(remote, &message.text, !message.is_streaming);
     }
 
@@ -303,13 +381,22 @@ impl OneShot<'_> {
         let before = SafeText::prose(&printed);
         if let Some(more) = clean.as_str().strip_prefix(before.as_str()) {
             if !more.is_empty() {
-                (self.report)(Report::Text { message: remote, more });
+                (self.report)(Report::Text {
+                    message: remote,
+                    more,
+                });
             }
         } else {
-            (self.report)(Report::Rewritten { message: remote, text: clean.as_str() });
+            (self.report)(Report::Rewritten {
+                message: remote,
+                text: clean.as_str(),
+            });
         }
         if is_final {
-            (self.report)(Report::MessageEnded { message: remote, text: clean.as_str() });
+            (self.report)(Report::MessageEnded {
+                message: remote,
+                text: clean.as_str(),
+            });
         }
         self.printed.insert(remote.clone(), text.to_owned());
     }
@@ -317,9 +404,12 @@ impl OneShot<'_> {
     fn look_at_run(&mut self, event: &RunEvent) {
         match event {
             // A run that another message began is not ours, unless the server never says.
-            RunEvent::Started { conversation, run, command, .. }
-                if self.is_here(conversation) && (command.is_none() || *command == self.command) =>
-            {
+            RunEvent::Started {
+                conversation,
+                run,
+                command,
+                ..
+            } if self.is_here(conversation) && (command.is_none() || *command == self.command) => {
                 self.run = Some(run.clone());
                 self.stage = Stage::Running;
                 (self.report)(Report::Accepted);
@@ -327,9 +417,11 @@ impl OneShot<'_> {
             RunEvent::ToolChanged { conversation, tool } if self.is_here(conversation) => {
                 (self.report)(Report::Tool(tool));
             }
-            RunEvent::Finished { conversation, run, outcome }
-                if self.is_here(conversation) && self.run.as_ref() == Some(run) =>
-            {
+            RunEvent::Finished {
+                conversation,
+                run,
+                outcome,
+            } if self.is_here(conversation) && self.run.as_ref() == Some(run) => {
                 (self.report)(Report::Finished(outcome));
                 self.ended = Some(match outcome {
                     RunOutcome::Completed => Ended::Answered,
@@ -353,16 +445,21 @@ impl OneShot<'_> {
             OnApproval::Once if is_approval => Some(Grant::Once),
             _ => None,
         };
-        let choice = wanted.and_then(|grant| decision.choices.iter().find(|choice| choice.grant == grant));
+        let choice =
+            wanted.and_then(|grant| decision.choices.iter().find(|choice| choice.grant == grant));
         match choice {
             Some(choice) => {
-                let answer = Answer::Choice { value: choice.value.clone(), reason: None };
+                let answer = Answer::Choice {
+                    value: choice.value.clone(),
+                    reason: None,
+                };
                 // The state knows the decision only after this event was taken.
                 self.answers.push((decision.id.clone(), answer));
             }
             None => {
                 self.ended = Some(Ended::NeedsDecision(
-                    "the agent waits for a decision; answer it in trialogue, or use --on-approval".into(),
+                    "the agent waits for a decision; answer it in trialogue, or use --on-approval"
+                        .into(),
                 ));
             }
         }
@@ -372,12 +469,17 @@ impl OneShot<'_> {
     fn advance(&mut self) {
         let account = self.request.account.clone();
         for (id, answer) in std::mem::take(&mut self.answers) {
-            self.engine.perform(|state, now| app::decisions::answer(state, now, &account, &id, answer));
+            self.engine
+                .perform(|state, now| app::decisions::answer(state, now, &account, &id, answer));
         }
-        let Some(account) = self.engine.state.account(&self.request.account) else { return };
+        let Some(account) = self.engine.state.account(&self.request.account) else {
+            return;
+        };
         match self.stage {
             Stage::Connecting if account.account.link == LinkState::Ready => {
-                (self.report)(Report::Connected { account: &self.request.account });
+                (self.report)(Report::Connected {
+                    account: &self.request.account,
+                });
                 self.stage = Stage::Listing;
                 self.advance();
             }
@@ -400,11 +502,17 @@ impl OneShot<'_> {
 
     /// Finds the conversation, or asks for a new one.
     fn choose(&mut self) {
-        let Some(account) = self.engine.state.account(&self.request.account) else { return };
+        let Some(account) = self.engine.state.account(&self.request.account) else {
+            return;
+        };
         let found = match &self.request.conversation {
             Some(wanted) => {
                 let name = wanted.trim_start_matches('#');
-                let by_id = account.conversations.keys().find(|id| id.as_str() == wanted).cloned();
+                let by_id = account
+                    .conversations
+                    .keys()
+                    .find(|id| id.as_str() == wanted)
+                    .cloned();
                 let mut by_name = account
                     .conversations
                     .iter()
@@ -442,11 +550,17 @@ impl OneShot<'_> {
         match found {
             Some(id) => self.send_in(id),
             None => {
-                let command = Command::Conversation(ConversationCommand::Create { name: None, parent: None });
+                let command = Command::Conversation(ConversationCommand::Create {
+                    name: None,
+                    parent: None,
+                });
                 let account = self.request.account.clone();
                 let before = self.engine.state.ids.next;
-                self.engine.perform(|state, _| app::issue(state, &account, command, Pending::Create));
-                self.stage = Stage::Creating { command: CommandId(before + 1) };
+                self.engine
+                    .perform(|state, _| app::issue(state, &account, command, Pending::Create));
+                self.stage = Stage::Creating {
+                    command: CommandId(before + 1),
+                };
             }
         }
     }
@@ -460,14 +574,21 @@ impl OneShot<'_> {
             .and_then(|account| account.conversations.get(&id))
             .map(|conversation| conversation.info.name.clone())
             .unwrap_or_default();
-        (self.report)(Report::Conversation { id: &id, name: &name });
+        (self.report)(Report::Conversation {
+            id: &id,
+            name: &name,
+        });
         self.conversation = Some(id.clone());
-        self.engine.perform(|state, now| app::conversation::focus(state, now, &account, &id));
+        self.engine
+            .perform(|state, now| app::conversation::focus(state, now, &account, &id));
         let base = self.engine.surroundings().working_directory.clone();
         let mut files = Vec::new();
         for path in &self.request.files {
             match super::engine::inspect_file(&base, path) {
-                Ok(facts) => files.push(app::screen::composer::DraftFile { path: base.join(path), facts: Some(facts) }),
+                Ok(facts) => files.push(app::screen::composer::DraftFile {
+                    path: base.join(path),
+                    facts: Some(facts),
+                }),
                 Err(error) => {
                     self.ended = Some(Ended::Unusable(error));
                     return;
@@ -477,19 +598,36 @@ impl OneShot<'_> {
         let text = self.request.text.clone();
         let before: Vec<MessageKey> = self.outbox_keys();
         self.engine.perform(|state, now| {
-            if let Some(conversation) = state.account_mut(&account).and_then(|a| a.conversations.get_mut(&id)) {
+            if let Some(conversation) = state
+                .account_mut(&account)
+                .and_then(|a| a.conversations.get_mut(&id))
+            {
                 conversation.composer.put(&text, text.len());
                 conversation.composer.files = files;
             }
             outbox::send(state, now, &account, &id, SendMode::Now)
         });
-        self.key = self.outbox_keys().into_iter().find(|key| !before.contains(key));
+        self.key = self
+            .outbox_keys()
+            .into_iter()
+            .find(|key| !before.contains(key));
         if self.key.is_none() {
-            let why = self.engine.state.screen.toasts.last().map(|toast| toast.text.clone());
-            self.ended = Some(Ended::Unusable(why.unwrap_or_else(|| "the message cannot be sent".into())));
+            let why = self
+                .engine
+                .state
+                .screen
+                .toasts
+                .last()
+                .map(|toast| toast.text.clone());
+            self.ended = Some(Ended::Unusable(
+                why.unwrap_or_else(|| "the message cannot be sent".into()),
+            ));
             return;
         }
-        let write = Write::Ui { name: self.last_used_name(), value: id.as_str().to_owned() };
+        let write = Write::Ui {
+            name: self.last_used_name(),
+            value: id.as_str().to_owned(),
+        };
         self.engine.keep(write);
         self.stage = Stage::Sending;
     }
@@ -504,16 +642,25 @@ impl OneShot<'_> {
 
     /// Looks where our message stands: refused, uncertain, or without a run that is stated.
     fn watch_delivery(&mut self) {
-        let (Some(key), Some(account)) = (self.key, self.engine.state.account(&self.request.account)) else {
+        let (Some(key), Some(account)) =
+            (self.key, self.engine.state.account(&self.request.account))
+        else {
             return;
         };
         if self.command.is_none() {
-            self.command = account.pending.iter().find_map(|(id, pending)| match pending {
-                Pending::Send { key: sent, .. } if *sent == key => Some(*id),
-                _ => None,
-            });
+            self.command = account
+                .pending
+                .iter()
+                .find_map(|(id, pending)| match pending {
+                    Pending::Send { key: sent, .. } if *sent == key => Some(*id),
+                    _ => None,
+                });
         }
-        let delivery = account.outbox.iter().find(|record| record.key == key).map(|record| record.delivery.clone());
+        let delivery = account
+            .outbox
+            .iter()
+            .find(|record| record.key == key)
+            .map(|record| record.delivery.clone());
         match delivery {
             Some(Delivery::Failed(Refusal { code, text })) => {
                 self.ended = Some(match code {
@@ -533,7 +680,10 @@ impl OneShot<'_> {
 
 impl Engine {
     /// Lets the caller change the state as an event would, and carries out what comes of it.
-    pub fn perform(&mut self, change: impl FnOnce(&mut app::State, crate::domain::Moment) -> Vec<app::Effect>) {
+    pub fn perform(
+        &mut self,
+        change: impl FnOnce(&mut app::State, crate::domain::Moment) -> Vec<app::Effect>,
+    ) {
         let now = self.surroundings().clock.now();
         self.state.now = now;
         let effects = change(&mut self.state, now);

@@ -117,12 +117,19 @@ impl Screen {
     pub fn start(engine: Engine, options: ScreenOptions) -> io::Result<Self> {
         let place = engine.surroundings().place;
         let clock = engine.surroundings().clock;
-        let modes = Modes { mouse: options.mouse, mouse_drag: options.mouse && !place.over_ssh, in_tmux: place.in_tmux };
+        let modes = Modes {
+            mouse: options.mouse,
+            mouse_drag: options.mouse && !place.over_ssh,
+            in_tmux: place.in_tmux,
+        };
         let (columns, rows) = terminal::size();
         terminal::enter(modes)?;
         let (bytes_out, bytes_in) = mpsc::channel(64);
         let reader = Reader::start(bytes_out.clone())?;
-        let paint = PaintOptions { colours: colours(options.depth), ..PaintOptions::default() };
+        let paint = PaintOptions {
+            colours: colours(options.depth),
+            ..PaintOptions::default()
+        };
         let theme = pick_theme(&engine.state.settings.theme, options.depth);
         let mut screen = Self {
             paint,
@@ -147,7 +154,9 @@ impl Screen {
             options,
             modes,
         };
-        screen.engine.apply(Event::Terminal(TerminalEvent::Resize { columns, rows }));
+        screen
+            .engine
+            .apply(Event::Terminal(TerminalEvent::Resize { columns, rows }));
         screen.pace.want(true);
         Ok(screen)
     }
@@ -170,7 +179,11 @@ impl Screen {
                 self.leave(129);
             }
         }
-        let left = if self.wants_demo { Left::Demo } else { Left::Code(self.exit.unwrap_or(0)) };
+        let left = if self.wants_demo {
+            Left::Demo
+        } else {
+            Left::Code(self.exit.unwrap_or(0))
+        };
         terminal::restore();
         drop(self.reader.take());
         self.engine.shut_down().await;
@@ -179,7 +192,11 @@ impl Screen {
 
     async fn turn(&mut self, signals: &mut Signals) {
         let parser_due = self.parser.deadline().map(moment);
-        let frame_due = if self.writer.is_idle() { self.pace.due() } else { None };
+        let frame_due = if self.writer.is_idle() {
+            self.pace.due()
+        } else {
+            None
+        };
         let timer = [parser_due, frame_due].into_iter().flatten().min();
         let sleep = timer.map(|moment| self.clock.instant(moment));
         tokio::select! {
@@ -210,7 +227,8 @@ impl Screen {
     /// A wall clock that ran ahead of the monotonic one means that the machine slept.
     fn notice_sleep(&mut self, now: Moment) {
         let wall = now.wall_ms - self.last_wall.wall_ms;
-        let mono = i64::try_from(now.mono_ms.saturating_sub(self.last_wall.mono_ms)).unwrap_or(i64::MAX);
+        let mono =
+            i64::try_from(now.mono_ms.saturating_sub(self.last_wall.mono_ms)).unwrap_or(i64::MAX);
         if (wall - mono).abs() > 5_000 {
             self.engine.state.settings.utc_offset_minutes = utc_offset_minutes();
             self.engine.apply(Event::Signal(Signal::Woke));
@@ -260,22 +278,27 @@ impl Screen {
 
     fn take_reply(&mut self, reply: TerminalReply) {
         match &reply {
-            TerminalReply::Mode { mode: 2026, state: 1 | 2 } => {
+            TerminalReply::Mode {
+                mode: 2026,
+                state: 1 | 2,
+            } => {
                 self.paint.sync = true;
                 self.painter.set_options(self.paint);
             }
             TerminalReply::KeyboardFlags(flags) if flags & 1 == 1 => {
                 let over_ssh = self.engine.surroundings().place.over_ssh;
                 self.parser.set_options(parser_options(over_ssh, true));
-            },
+            }
             TerminalReply::Background(r, g, b) => {
-                let light = u32::from(*r) * 299 + u32::from(*g) * 587 + u32::from(*b) * 114 > 128_000;
+                let light =
+                    u32::from(*r) * 299 + u32::from(*g) * 587 + u32::from(*b) * 114 > 128_000;
                 self.follow_background(!light);
             }
             TerminalReply::ThemeIsDark(dark) => self.follow_background(*dark),
             _ => {}
         }
-        self.engine.apply(Event::Terminal(TerminalEvent::Reply(reply)));
+        self.engine
+            .apply(Event::Terminal(TerminalEvent::Reply(reply)));
     }
 
     fn follow_background(&mut self, dark: bool) {
@@ -293,7 +316,8 @@ impl Screen {
         let (columns, rows) = terminal::size();
         self.painter.resize(columns, rows);
         self.buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
-        self.engine.apply(Event::Terminal(TerminalEvent::Resize { columns, rows }));
+        self.engine
+            .apply(Event::Terminal(TerminalEvent::Resize { columns, rows }));
         self.pace.want(true);
     }
 
@@ -324,12 +348,17 @@ impl Screen {
                 self.pace.want(true);
             }
             Effect::Copy(text) => self.copy(text),
-            Effect::Notify { account, title, body } => {
+            Effect::Notify {
+                account,
+                title,
+                body,
+            } => {
                 let now = self.clock.now();
                 let last = self.notified.get(account.as_str()).copied();
                 if last.is_none_or(|last| now.since(last) >= NOTIFY_EVERY) {
                     self.notified.insert(account.as_str().to_owned(), now);
-                    let bytes = desktop::notification(&title, &body, self.engine.surroundings().place);
+                    let bytes =
+                        desktop::notification(&title, &body, self.engine.surroundings().place);
                     self.extra.extend_from_slice(&bytes);
                     self.pace.want(true);
                 }
@@ -342,9 +371,17 @@ impl Screen {
                 self.extra.extend_from_slice(&desktop::title(&text));
                 self.pace.want(false);
             }
-            Effect::Edit { account, conversation, text } => {
+            Effect::Edit {
+                account,
+                conversation,
+                text,
+            } => {
                 let text = self.edit(&text).await;
-                self.engine.apply(Event::Shell(ShellReply::Edited { account, conversation, text }));
+                self.engine.apply(Event::Shell(ShellReply::Edited {
+                    account,
+                    conversation,
+                    text,
+                }));
             }
             Effect::CopySelection => {
                 if let Some(text) = self.selected_text() {
@@ -369,7 +406,10 @@ impl Screen {
             let inner = self.engine.inner();
             tokio::task::spawn_blocking(move || {
                 let copied = desktop::copy(&text, place, &dir);
-                let reply = ShellReply::Copied { how: SafeText::label(&copied.how), certain: copied.is_certain };
+                let reply = ShellReply::Copied {
+                    how: SafeText::label(&copied.how),
+                    certain: copied.is_certain,
+                };
                 let _ = inner.blocking_send(Inner::Shell(Box::new(reply)));
                 if let Some(escape) = copied.escape
                     && let Ok(tty) = terminal::open_tty()
@@ -439,7 +479,8 @@ impl Screen {
     fn suspend(&mut self) {
         drop(self.reader.take());
         terminal::restore();
-        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+        let _ =
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
         self.retake();
     }
 
@@ -498,11 +539,21 @@ impl Screen {
             self.theme = pick_theme(name, self.options.depth);
         }
         self.buffer.reset();
-        let drawn = view::draw(&self.engine.state, &mut self.memo, &self.theme, &mut self.buffer);
+        let drawn = view::draw(
+            &self.engine.state,
+            &mut self.memo,
+            &self.theme,
+            &mut self.buffer,
+        );
         let links: Vec<LinkSpan> = drawn
             .links
             .into_iter()
-            .map(|link| LinkSpan { row: link.row, column: link.column, width: link.width, target: link.target })
+            .map(|link| LinkSpan {
+                row: link.row,
+                column: link.column,
+                width: link.width,
+                target: link.target,
+            })
             .collect();
         let mut bytes = self.painter.paint(&self.buffer, &links, drawn.cursor);
         bytes.append(&mut self.extra);
@@ -516,7 +567,10 @@ impl Screen {
 }
 
 fn is_entry(target: &Target) -> bool {
-    matches!(target, Target::Entry { .. } | Target::Fold(_) | Target::Link(_) | Target::CodeCopy(..))
+    matches!(
+        target,
+        Target::Entry { .. } | Target::Fold(_) | Target::Link(_) | Target::CodeCopy(..)
+    )
 }
 
 /// The painter's word for a theme's depth.
@@ -531,13 +585,23 @@ fn colours(depth: Depth) -> paint::Depth {
 
 /// How the parser reads a terminal here.
 fn parser_options(over_ssh: bool, is_kitty: bool) -> ParserOptions {
-    let options = if over_ssh { ParserOptions::remote() } else { ParserOptions::local() };
-    ParserOptions { is_kitty, ..options }
+    let options = if over_ssh {
+        ParserOptions::remote()
+    } else {
+        ParserOptions::local()
+    };
+    ParserOptions {
+        is_kitty,
+        ..options
+    }
 }
 
 /// A moment of which only the monotonic part counts.
 fn moment(mono_ms: u64) -> Moment {
-    Moment { mono_ms, ..Moment::default() }
+    Moment {
+        mono_ms,
+        ..Moment::default()
+    }
 }
 
 /// Minutes east of UTC of the local zone, now.

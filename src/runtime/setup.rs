@@ -19,7 +19,10 @@ use tokio::sync::mpsc;
 const CHECK: Duration = Duration::from_secs(35);
 
 fn ladder(around: &Surroundings) -> Ladder {
-    Ladder::new(around.paths.secrets_dir(), !around.no_keyring && !around.is_throwaway)
+    Ladder::new(
+        around.paths.secrets_dir(),
+        !around.no_keyring && !around.is_throwaway,
+    )
 }
 
 /// Random bytes of the system.
@@ -88,7 +91,11 @@ pub fn session(
                 .map_err(|error| error.to_string())
         }),
         tools,
-        cache: around.paths.cache.join("transfers").join(secrets::file_name(&config.name)),
+        cache: around
+            .paths
+            .cache
+            .join("transfers")
+            .join(secrets::file_name(&config.name)),
         clock: around.clock,
         seed: u64::from_le_bytes(random::<8>().map_err(|error| SafeText::label(&error))?),
         recording: None,
@@ -102,10 +109,11 @@ pub async fn check(
     around: &Arc<Surroundings>,
 ) -> Result<SafeText, CheckFailure> {
     let (config, around) = (config.clone(), Arc::clone(around));
-    let setup = tokio::task::spawn_blocking(move || session(&config, BTreeMap::new(), secret, &around))
-        .await
-        .map_err(|_| CheckFailure::Refused("the check itself failed".into()))?
-        .map_err(CheckFailure::Refused)?;
+    let setup =
+        tokio::task::spawn_blocking(move || session(&config, BTreeMap::new(), secret, &around))
+            .await
+            .map_err(|_| CheckFailure::Refused("the check itself failed".into()))?
+            .map_err(CheckFailure::Refused)?;
     let (out, mut events) = mpsc::channel(64);
     let handle = session::spawn(setup, out);
     let _ = handle.try_send(SessionInput::Connect);
@@ -130,17 +138,25 @@ pub async fn check(
                     }
                     _ => {}
                 },
-                SessionEvent::Waits { reason, .. } => return Err(CheckFailure::NoConnection(reason)),
+                SessionEvent::Waits { reason, .. } => {
+                    return Err(CheckFailure::NoConnection(reason));
+                }
                 SessionEvent::Ended { reason } => {
                     return Err(CheckFailure::NoConnection(reason.unwrap_or_default()));
                 }
                 _ => {}
             }
         }
-        Err(CheckFailure::NoConnection("the connection ended without a word".into()))
+        Err(CheckFailure::NoConnection(
+            "the connection ended without a word".into(),
+        ))
     })
     .await
-    .unwrap_or_else(|_| Err(CheckFailure::NoConnection("nothing was answered in time".into())));
+    .unwrap_or_else(|_| {
+        Err(CheckFailure::NoConnection(
+            "nothing was answered in time".into(),
+        ))
+    });
     handle.shutdown().await;
     found
 }
@@ -169,9 +185,16 @@ pub async fn check_fields(
 ) -> (AccountId, Result<SafeText, SafeText>) {
     let config = match file::account_from_fields(fields) {
         Ok(config) => config,
-        Err(error) => return (AccountId::new("new"), Err(SafeText::label(&error.to_string()))),
+        Err(error) => {
+            return (
+                AccountId::new("new"),
+                Err(SafeText::label(&error.to_string())),
+            );
+        }
     };
-    let result = check(&config, secret, around).await.map_err(|failure| failure.text().clone());
+    let result = check(&config, secret, around)
+        .await
+        .map_err(|failure| failure.text().clone());
     (AccountId::new(&config.name), result)
 }
 
@@ -197,21 +220,27 @@ pub fn add(
         None => None,
     };
     if !around.is_throwaway {
-        file::add_account(&around.paths.config_file(), config).map_err(|error| error.to_string())?;
+        file::add_account(&around.paths.config_file(), config)
+            .map_err(|error| error.to_string())?;
     }
     Ok(place)
 }
 
 /// Keeps a secret in the best place there is; where.
 pub fn keep_secret(name: &str, secret: &Secret, around: &Surroundings) -> Result<String, String> {
-    ladder(around).keep(name, secret).map_err(|error| error.to_string())
+    ladder(around)
+        .keep(name, secret)
+        .map_err(|error| error.to_string())
 }
 
 /// Forgets an account and its secret everywhere it was kept.
 pub fn remove_account(name: &str, around: &Surroundings) -> Result<(), String> {
-    ladder(around).forget(name).map_err(|error| error.to_string())?;
+    ladder(around)
+        .forget(name)
+        .map_err(|error| error.to_string())?;
     if !around.is_throwaway {
-        file::remove_account(&around.paths.config_file(), name).map_err(|error| error.to_string())?;
+        file::remove_account(&around.paths.config_file(), name)
+            .map_err(|error| error.to_string())?;
     }
     Ok(())
 }

@@ -148,7 +148,10 @@ pub fn last_crash() -> String {
     let crash = CRASH.try_lock().ok().and_then(|mut crash| crash.take());
     let (place, path) = crash.unwrap_or_default();
     let report = path.map_or_else(String::new, |path| {
-        format!(" A report without any message text is in {}.", path.display())
+        format!(
+            " A report without any message text is in {}.",
+            path.display()
+        )
     });
     format!("trialogue failed and had to stop (at {place}). What you wrote is kept.{report}")
 }
