@@ -235,3 +235,80 @@ fn every_error_code_of_pheby_has_a_transcript() {
         );
     }
 }
+
+#[test]
+fn iris_follows_its_transcripts() {
+    check("iris");
+}
+
+#[test]
+fn iris_transcripts_cover_every_frame_and_reading() {
+    covers(
+        "iris",
+        &[
+            "hello.ack",
+            "message",
+            "message.start",
+            "message.update",
+            "message.stop",
+            "message.deleted",
+            "commentary",
+            "tool.start",
+            "tool.progress",
+            "tool.end",
+            "todo.update",
+            "typing",
+            "notification",
+            "channel.list",
+            "channel.created",
+            "channel.renamed",
+            "channel.deleted",
+            "search.results",
+            "media.offer",
+            "read.receipt",
+            "status",
+            "error",
+            "pong",
+            "sync.done",
+            "history",
+            "media.pull.end",
+            "media.upload.ack",
+            "commands.catalog",
+            "picker.choice",
+            "picker.model",
+            "picker.clarify",
+            "picker.approval",
+            "picker.confirm",
+            "commands.complete",
+            "agent.busy",
+            "agent.idle",
+        ],
+        &[
+            "hello",
+            "message.send",
+            "media.upload.start",
+            "media.upload.end",
+            "media.pull",
+            "channel.create",
+            "channel.rename",
+            "channel.set_default",
+            "channel.favorite",
+            "channel.icon",
+            "channel.set_automation",
+            "channel.delete",
+            "channel.list",
+            "commands.catalog",
+            "search",
+            "sync",
+            "history",
+            "message.delete",
+            "picker.select",
+            "ping",
+        ],
+        &[
+            "I3", "I4", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I13", "I14", "I15", "I16",
+            "I17", "I18", "I20", "I21", "I23", "I24", "I27", "I29", "I30", "I31", "I32", "I33",
+            "I34", "I36", "I37", "I38", "I39", "I42", "I43", "I46",
+        ],
+    );
+}

@@ -2,7 +2,9 @@
 //! break it, fields that fall back instead of failing, texts brought into their shown form.
 //! Must not know any protocol.
 
-use crate::domain::{AccountEvent, ConversationId, Notice, NoticeKind, Severity, Topic};
+use crate::domain::{
+    AccountEvent, Author, ConversationId, MessageSort, Notice, NoticeKind, Severity, Topic,
+};
 use crate::text::SafeText;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -259,6 +261,21 @@ pub(crate) fn shown(text: &str) -> String {
     bounded(&text[start..], TEXT_LIMIT)
 }
 
+/// Rows that nobody typed and that were not meant to be read: a background result handed to the
+/// agent, the mark of an interruption, the agent's word for silence.
+pub(crate) fn sort(author: Author, text: &str) -> MessageSort {
+    let is_aside = match author {
+        Author::User => text.starts_with("[IMPORTANT: Background process"),
+        Author::Assistant => matches!(text, "Operation interrupted." | "NO_REPLY"),
+        Author::System | Author::Automation => false,
+    };
+    if is_aside {
+        MessageSort::Aside
+    } else {
+        MessageSort::Ordinary
+    }
+}
+
 /// The start of a text, with a word on what was left out.
 pub(crate) fn bounded(text: &str, limit: usize) -> String {
     if text.len() <= limit {
@@ -271,8 +288,8 @@ pub(crate) fn bounded(text: &str, limit: usize) -> String {
     format!("{}\n… ({} more bytes)", &text[..end], text.len() - end)
 }
 
-/// The fields at the start of a JSON object, read up to the first value that is long or not a
-/// plain text, number or word. Fields behind it are not looked at.
+/// The fields at the start of a JSON object, read up to the first value that is long or a list. An
+/// object inside is entered, as if its fields stood outside. Fields behind are not looked at.
 pub(crate) fn leading_fields(text: &str) -> Vec<(&str, &str)> {
     const LONG: usize = 160;
     let bytes = text.as_bytes();
@@ -324,6 +341,10 @@ pub(crate) fn leading_fields(text: &str) -> Vec<(&str, &str)> {
                     }
                 }
                 fields.push((key, &text[start..at]));
+            }
+            Some(b'{') => {
+                at += 1;
+                continue;
             }
             _ => return fields,
         }

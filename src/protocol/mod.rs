@@ -16,6 +16,7 @@
 mod decode;
 mod heartbeat;
 pub mod io;
+pub mod iris;
 mod pending;
 pub mod pheby;
 mod retry;
@@ -53,7 +54,8 @@ pub trait Driver: Send {
 pub fn driver(account: &AccountConfig, setup: Setup) -> Box<dyn Driver> {
     match &account.endpoint {
         Endpoint::Pheby(endpoint) => Box::new(pheby::Pheby::new(endpoint, setup)),
-        Endpoint::Iris(_) | Endpoint::Omi(_) => {
+        Endpoint::Iris(endpoint) => Box::new(iris::Iris::new(endpoint, setup)),
+        Endpoint::Omi(_) => {
             unreachable!("refused when the configuration is read")
         }
     }

@@ -8,11 +8,10 @@ use super::frames::{
 use super::{Asked, Pheby};
 use crate::domain::{
     AccountEvent, Attachment, Author, CommandId, CommandOutcome, ConversationId, ConversationInfo,
-    ConversationKind, DirectoryEvent, HistoryPage, IncomingMessage, MessageSort, Moment, PageToken,
-    Provenance, RefusalCode, RemoteId, Reply, RunEvent, RunId, RunPhase, Snapshot, TimelineEvent,
-    Topic,
+    ConversationKind, DirectoryEvent, HistoryPage, IncomingMessage, Moment, PageToken, Provenance,
+    RefusalCode, RemoteId, Reply, RunEvent, RunId, RunPhase, Snapshot, TimelineEvent, Topic,
 };
-use crate::protocol::decode::{self, CONVERSATION_LIMIT, instant, shown};
+use crate::protocol::decode::{self, CONVERSATION_LIMIT, instant, shown, sort};
 use crate::text::SafeText;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -592,21 +591,6 @@ fn history_row(row: &HistoryMessage) -> Option<IncomingMessage> {
         sent_at_ms: row.ts.as_deref().and_then(instant),
         ..IncomingMessage::default()
     })
-}
-
-/// Rows that nobody typed and that were not meant to be read: a background result handed to the
-/// agent, the mark of an interruption, the agent's word for silence.
-pub(super) fn sort(author: Author, text: &str) -> MessageSort {
-    let is_aside = match author {
-        Author::User => text.starts_with("[IMPORTANT: Background process"),
-        Author::Assistant => matches!(text, "Operation interrupted." | "NO_REPLY"),
-        Author::System | Author::Automation => false,
-    };
-    if is_aside {
-        MessageSort::Aside
-    } else {
-        MessageSort::Ordinary
-    }
 }
 
 /// The row of a page that an attachment belongs to.

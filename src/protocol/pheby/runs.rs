@@ -1,7 +1,6 @@
 //! Messages out and in, and the life of runs (spec sections "Chat & streaming", "Tool events",
 //! "Unsolicited messages"; readings P5, P6, P8 to P12, P23, P27). Texts are never taken as states.
 
-use super::conversations::sort;
 use super::frames::{ActiveRun, MessageFrame, Request, RunFrame, ToolEvent};
 use super::{Asked, Pheby};
 use crate::domain::{
@@ -9,7 +8,7 @@ use crate::domain::{
     RefusalCode, RemoteId, RunEvent, RunId, RunOutcome, RunPhase, TextPatch, TimelineEvent, Todo,
     ToolCall, ToolCallId, ToolStatus, Topic,
 };
-use crate::protocol::decode::{instant, shown};
+use crate::protocol::decode::{instant, shown, sort};
 use crate::protocol::tools;
 use crate::text::SafeText;
 use std::collections::{BTreeMap, VecDeque};

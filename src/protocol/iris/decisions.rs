@@ -1,0 +1,669 @@
+//! Pickers, and approvals and questions that come as a notification beside a message (readings
+//! I36, I44). An approval is answered by the gateway's own commands, as far as its catalogue lists
+//! them, a question by a message; both travel as ordinary messages.
+
+use super::frames::{Notification, Picker, Request};
+use super::{Asked, Iris, lanes::Address};
+use crate::domain::{
+    Answer, AnswerWay, Choice, CommandId, CommandOutcome, ConversationId, Decision, DecisionEvent,
+    DecisionId, DecisionLife, Expiry, Grant, IncomingMessage, MessageSort, Moment, Notice,
+    NoticeKind, Provenance, Question, Refusal, RefusalCode, RunPhase, Severity, SyncEvent,
+    TimelineEvent, Topic,
+};
+use crate::protocol::decode::{CHOICE_LIMIT, shown};
+use crate::text::SafeText;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// Notifications and pickers that are remembered.
+const SEEN_LIMIT: usize = 256;
+/// A picker so soon after a slash command of ours answers it.
+const ASKED_FOR: Duration = Duration::from_secs(30);
+/// Gateways cut the command of an approval about here.
+const CUT_AT: usize = 190;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Approval,
+    Clarification,
+    Picker,
+}
+
+#[derive(Debug)]
+struct Open {
+    conversation: ConversationId,
+    kind: Kind,
+    /// The picker's id.
+    wire: String,
+    /// The text that asks, as a message shows it.
+    body: String,
+    labels: BTreeMap<String, SafeText>,
+}
+
+/// All open decisions.
+#[derive(Debug, Default)]
+pub(super) struct Decisions {
+    open: BTreeMap<DecisionId, Open>,
+    /// Decisions of a replay, which open when nothing followed them.
+    held: Vec<(Provenance, Decision)>,
+    seen: VecDeque<String>,
+}
+
+impl Decisions {
+    /// Whether an approval or question keeps the turn of a lane from ending. A picker does not:
+    /// nobody works while it is open.
+    pub(super) fn keeps_turn(&self, conversation: &ConversationId) -> bool {
+        self.open
+            .values()
+            .any(|open| open.conversation == *conversation && open.kind != Kind::Picker)
+    }
+
+    /// Whether this text is the one that a decision of the lane asks with.
+    pub(super) fn is_asked_by(&self, conversation: &ConversationId, text: &str) -> bool {
+        self.open
+            .values()
+            .any(|open| open.conversation == *conversation && open.body == text)
+    }
+
+    pub(super) fn forget(&mut self, conversation: &ConversationId) {
+        self.open
+            .retain(|_, open| open.conversation != *conversation);
+        self.held
+            .retain(|(_, decision)| decision.conversation != *conversation);
+    }
+
+    pub(super) fn cut(&mut self) {
+        self.held.clear();
+    }
+
+    /// True the first time.
+    fn is_new(&mut self, what: String) -> bool {
+        if self.seen.contains(&what) {
+            return false;
+        }
+        if self.seen.len() >= SEEN_LIMIT {
+            self.seen.pop_front();
+        }
+        self.seen.push_back(what);
+        true
+    }
+}
+
+impl Iris {
+    pub(super) fn on_notification(
+        &mut self,
+        now: Moment,
+        lane: ConversationId,
+        notification: Notification,
+    ) {
+        let Notification {
+            kind,
+            title,
+            body,
+            ts,
+        } = notification;
+        let key = format!("{kind}\n{title}\n{body}\n{}", ts.unwrap_or_default());
+        if !self.decisions.is_new(key) {
+            return;
+        }
+        match (&mut self.provenance, ts) {
+            // What rang while the link stood does not ring again after a restart of ours.
+            (Provenance::Replayed { was_announced, .. }, Some(ts)) => {
+                *was_announced |= ts <= self.session.announced_ts;
+            }
+            (Provenance::Live, Some(ts)) if ts > self.session.announced_ts => {
+                self.session.announced_ts = ts;
+                self.say(Topic::Sync(SyncEvent::Kept {
+                    name: "announced_ts".to_owned(),
+                    value: Some(ts.to_string()),
+                }));
+            }
+            _ => {}
+        }
+        match kind.as_str() {
+            "approval" => self.on_asked(now, lane, Kind::Approval, &body, ts),
+            "clarify" => self.on_asked(now, lane, Kind::Clarification, &body, ts),
+            _ => {
+                let is_ours = kind.starts_with("channel_");
+                self.say(Topic::Notice(Notice {
+                    severity: Severity::Info,
+                    kind: if is_ours {
+                        NoticeKind::Plain
+                    } else {
+                        NoticeKind::Announcement
+                    },
+                    conversation: Some(lane),
+                    title: SafeText::label(&title),
+                    body: SafeText::prose(&body),
+                }));
+            }
+        }
+    }
+
+    /// The message that repeats the notification belongs to the decision, so it steps back.
+    fn on_asked(
+        &mut self,
+        now: Moment,
+        lane: ConversationId,
+        kind: Kind,
+        body: &str,
+        ts: Option<i64>,
+    ) {
+        let text = shown(body);
+        let twin = self
+            .lanes
+            .lane(&lane)
+            .last_system
+            .take_if(|(_, known, _)| *known == text);
+        let name = match &twin {
+            Some((remote, ..)) => remote.as_str().to_owned(),
+            None => format!("{} {}", lane.as_str(), ts.unwrap_or(now.wall_ms)),
+        };
+        if let Some((remote, _, sent_at_ms)) = twin {
+            self.say(Topic::Timeline(TimelineEvent::Upserted {
+                conversation: lane.clone(),
+                message: Box::new(IncomingMessage {
+                    remote: Some(remote),
+                    author: crate::domain::Author::System,
+                    sort: MessageSort::Aside,
+                    text: text.clone(),
+                    sent_at_ms,
+                    ..IncomingMessage::default()
+                }),
+            }));
+        }
+        let (id, question, choices) = match kind {
+            Kind::Approval => (
+                format!("approval {name}"),
+                approval(&text),
+                self.approval_choices(&text),
+            ),
+            Kind::Clarification | Kind::Picker => {
+                let (question, choices) = clarification(&text);
+                (format!("clarify {name}"), question, choices)
+            }
+        };
+        let way = if kind == Kind::Approval && choices.is_empty() {
+            AnswerWay::Composer
+        } else {
+            AnswerWay::Reply
+        };
+        let run = self
+            .lanes
+            .lane(&lane)
+            .turn
+            .as_ref()
+            .map(|turn| turn.run.clone());
+        let decision = Decision {
+            id: DecisionId::from(id),
+            conversation: lane,
+            run,
+            tool: None,
+            question,
+            choices,
+            way,
+            life: DecisionLife::Open,
+            asked_at: now,
+            deadline: None,
+            was_asked_for: false,
+        };
+        self.open_decision(decision, kind, String::new(), text);
+    }
+
+    fn open_decision(&mut self, decision: Decision, kind: Kind, wire: String, body: String) {
+        let conversation = decision.conversation.clone();
+        let labels = decision
+            .choices
+            .iter()
+            .map(|choice| (choice.value.clone(), choice.label.clone()))
+            .collect();
+        let open = Open {
+            conversation: conversation.clone(),
+            kind,
+            wire,
+            body,
+            labels,
+        };
+        self.decisions.open.insert(decision.id.clone(), open);
+        if self.is_replay() {
+            self.decisions
+                .held
+                .push((self.provenance.clone(), decision));
+            return;
+        }
+        self.say(Topic::Decision(DecisionEvent::Opened(Box::new(decision))));
+        if kind != Kind::Picker {
+            self.change_phase(&conversation, RunPhase::WaitingForDecision);
+        }
+    }
+
+    /// The replay is over: what nothing followed is open.
+    pub(super) fn open_replayed_decisions(&mut self) {
+        for (provenance, decision) in std::mem::take(&mut self.decisions.held) {
+            if self.decisions.open.contains_key(&decision.id) {
+                self.tell(crate::domain::AccountEvent {
+                    provenance,
+                    topic: Topic::Decision(DecisionEvent::Opened(Box::new(decision))),
+                });
+            }
+        }
+    }
+
+    /// The choices that the gateway's own commands offer: those that the catalogue lists, and of
+    /// them those that the text names when it names any.
+    fn approval_choices(&self, text: &str) -> Vec<Choice> {
+        let commands = &self.directory.commands;
+        let Some(hint) = commands.get("/approve") else {
+            return Vec::new();
+        };
+        let names_any = text.contains("`/approve");
+        let offered = |command: &str, word: &str| {
+            if names_any {
+                text.contains(&format!("`{command}`"))
+            } else {
+                word.is_empty() || hint.contains(word)
+            }
+        };
+        let mut choices = Vec::new();
+        let mut add = |value: &str, label: &'static str, grant| {
+            choices.push(Choice {
+                value: value.to_owned(),
+                label: label.into(),
+                grant,
+                is_current: false,
+            });
+        };
+        if offered("/approve", "") {
+            add("/approve", "once", Grant::Once);
+        }
+        if offered("/approve session", "session") {
+            add("/approve session", "session", Grant::Session);
+        }
+        if offered("/approve always", "always") {
+            add("/approve always", "always", Grant::Always);
+        }
+        if commands.contains_key("/deny") {
+            add("/deny", "deny", Grant::Deny);
+        }
+        choices
+    }
+
+    pub(super) fn on_picker(&mut self, now: Moment, lane: ConversationId, picker: Picker) {
+        if picker.picker_id.is_empty() {
+            return self.odd("a picker without an id");
+        }
+        if !self
+            .decisions
+            .is_new(format!("picker\n{}", picker.picker_id))
+        {
+            return;
+        }
+        let choices = picker
+            .choices
+            .into_iter()
+            .take(CHOICE_LIMIT)
+            .map(|choice| Choice {
+                label: SafeText::label(if choice.label.is_empty() {
+                    &choice.value
+                } else {
+                    &choice.label
+                }),
+                value: choice.value,
+                grant: Grant::Answer,
+                is_current: choice.is_current,
+            })
+            .collect();
+        let was_asked_for = !self.is_replay()
+            && self
+                .lanes
+                .lane(&lane)
+                .slash_at
+                .take()
+                .is_some_and(|at| now.since(at) <= ASKED_FOR);
+        let decision = Decision {
+            id: DecisionId::from(format!("picker {}", picker.picker_id)),
+            conversation: lane,
+            run: None,
+            tool: None,
+            question: Question::Picker {
+                title: SafeText::prose(&picker.title),
+            },
+            choices,
+            way: AnswerWay::Direct,
+            life: DecisionLife::Open,
+            asked_at: now,
+            deadline: None,
+            was_asked_for,
+        };
+        self.open_decision(decision, Kind::Picker, picker.picker_id, String::new());
+    }
+
+    pub(super) fn answer(
+        &mut self,
+        now: Moment,
+        command: CommandId,
+        decision: DecisionId,
+        answer: Answer,
+    ) {
+        let Some(open) = self.decisions.open.get(&decision) else {
+            self.refuse(
+                command,
+                RefusalCode::NotFound,
+                "This decision is no longer open: it was answered elsewhere, its time ran out, \
+                 or its run went on.",
+            );
+            return self.say(Topic::Decision(DecisionEvent::Expired {
+                decision,
+                why: Expiry::Gone,
+            }));
+        };
+        let conversation = open.conversation.clone();
+        if open.kind == Kind::Picker {
+            let Answer::Choice { value, .. } = answer else {
+                return self.refuse(
+                    command,
+                    RefusalCode::BadRequest,
+                    "A picker is answered by one of its choices, not by a text.",
+                );
+            };
+            let wire = open.wire.clone();
+            let label = open
+                .labels
+                .get(&value)
+                .map_or(value.as_str(), SafeText::as_str)
+                .to_owned();
+            let address = self.lanes.address(&conversation);
+            let request = Request::PickerSelect {
+                picker_id: &wire,
+                value: &value,
+            };
+            let asked = Asked::Pick {
+                command,
+                decision,
+                conversation,
+                label,
+            };
+            self.ask(now, "picker.select", &address, request, asked);
+            return;
+        }
+        let text = match answer {
+            Answer::Choice { value, reason } => {
+                let reason = reason.as_deref().map(str::trim).unwrap_or_default();
+                if value == "/deny" && !reason.is_empty() {
+                    format!("/deny {reason}")
+                } else {
+                    value
+                }
+            }
+            Answer::Text(text) => text,
+        };
+        if text.trim().is_empty() {
+            return self.refuse(
+                command,
+                RefusalCode::LocalLimit,
+                "An answer needs words. Type some, or choose one of the answers.",
+            );
+        }
+        let activity = self.lanes.activity(&conversation);
+        let address: Address = self.lanes.address(&conversation);
+        let request = Request::MessageSend {
+            text: &text,
+            reply_to: None,
+            media_refs: &[],
+            auto_thread: false,
+        };
+        let asked = Asked::Send {
+            command,
+            conversation,
+            text: text.clone(),
+            activity,
+            decision: Some(decision),
+        };
+        self.ask(now, "message.send", &address, request, asked);
+    }
+
+    /// The gateway took our answer.
+    pub(super) fn answered(&mut self, decision: DecisionId, text: &str, command: CommandId) {
+        let Some(open) = self.decisions.open.remove(&decision) else {
+            return;
+        };
+        let choice = open.labels.get(text).cloned();
+        let choice = choice.unwrap_or_else(|| spoken(text));
+        self.say(Topic::Decision(DecisionEvent::Resolved {
+            decision,
+            choice: Some(choice),
+            command: Some(command),
+        }));
+        self.go_on(&open.conversation);
+    }
+
+    /// A message of the person was seen in the lane: it may be the answer, from another device.
+    pub(super) fn on_answer_seen(&mut self, conversation: &ConversationId, text: &str) {
+        let is_slash = text.starts_with('/');
+        let is_approval = text.starts_with("/approve") || text.starts_with("/deny");
+        let gone = self.take_open(|open| {
+            open.conversation == *conversation
+                && match open.kind {
+                    Kind::Approval => is_approval,
+                    Kind::Clarification => !is_slash,
+                    Kind::Picker => false,
+                }
+        });
+        for (decision, open) in gone {
+            let choice = open
+                .labels
+                .get(text)
+                .cloned()
+                .unwrap_or_else(|| spoken(text));
+            self.close_decision(decision, |decision| DecisionEvent::Resolved {
+                decision,
+                choice: Some(choice),
+                command: None,
+            });
+            self.go_on(conversation);
+        }
+    }
+
+    /// The agent goes on; typing paused while it waited, and comes again soon.
+    fn go_on(&mut self, conversation: &ConversationId) {
+        self.lanes.lane(conversation).is_off = false;
+        self.change_phase(conversation, RunPhase::Working);
+    }
+
+    /// The agent went on: what it waited for is over.
+    pub(super) fn on_output(&mut self, conversation: &ConversationId) {
+        let answering: Vec<DecisionId> = self
+            .decisions
+            .open
+            .keys()
+            .filter(|id| {
+                self.pending.any(
+                    |asked| matches!(asked, Asked::Send { decision: Some(of), .. } if of == *id),
+                )
+            })
+            .cloned()
+            .collect();
+        let gone: Vec<DecisionId> = self
+            .decisions
+            .open
+            .iter()
+            .filter(|(id, open)| {
+                open.conversation == *conversation
+                    && open.kind != Kind::Picker
+                    && !answering.contains(id)
+            })
+            .map(|(id, _)| id.clone())
+            .collect();
+        for decision in gone {
+            self.decisions.open.remove(&decision);
+            self.close_decision(decision, |decision| DecisionEvent::Expired {
+                decision,
+                why: Expiry::Gone,
+            });
+        }
+        // A picker of a replay that was followed by its answer is over too.
+        if self.is_replay() {
+            let held: Vec<DecisionId> = self
+                .decisions
+                .held
+                .iter()
+                .filter(|(_, decision)| decision.conversation == *conversation)
+                .map(|(_, decision)| decision.id.clone())
+                .collect();
+            for decision in held {
+                self.decisions.open.remove(&decision);
+                self.decisions.held.retain(|(_, held)| held.id != decision);
+            }
+        }
+    }
+
+    /// Says the end of a decision, unless it is one that was not said to be open yet.
+    fn close_decision(
+        &mut self,
+        decision: DecisionId,
+        end: impl FnOnce(DecisionId) -> DecisionEvent,
+    ) {
+        let before = self.decisions.held.len();
+        self.decisions.held.retain(|(_, held)| held.id != decision);
+        if self.decisions.held.len() == before {
+            self.say(Topic::Decision(end(decision)));
+        }
+    }
+
+    fn take_open(&mut self, matches: impl Fn(&Open) -> bool) -> Vec<(DecisionId, Open)> {
+        let ids: Vec<DecisionId> = self
+            .decisions
+            .open
+            .iter()
+            .filter(|(_, open)| matches(open))
+            .map(|(id, _)| id.clone())
+            .collect();
+        ids.into_iter()
+            .filter_map(|id| self.decisions.open.remove(&id).map(|open| (id, open)))
+            .collect()
+    }
+
+    /// The reply to a picked value came as a message of its lane.
+    pub(super) fn picked(&mut self, conversation: &ConversationId) {
+        let asked = self.pending.take_first(
+            |asked| matches!(asked, Asked::Pick { conversation: of, .. } if of == conversation),
+        );
+        if let Some(Asked::Pick {
+            command,
+            decision,
+            label,
+            ..
+        }) = asked
+        {
+            self.decisions.open.remove(&decision);
+            self.say(Topic::Decision(DecisionEvent::Resolved {
+                decision,
+                choice: Some(SafeText::label(&label)),
+                command: Some(command),
+            }));
+            self.done(command);
+        }
+    }
+
+    /// A gateway that was restarted forgot the picker and says nothing.
+    pub(super) fn pick_unanswered(&mut self, command: CommandId, decision: DecisionId) {
+        self.decisions.open.remove(&decision);
+        self.finish(
+            command,
+            CommandOutcome::Refused(Refusal::new(
+                RefusalCode::TimedOut,
+                "The gateway did not react. It was restarted, perhaps, and forgot the question; \
+                 type the command again.",
+            )),
+        );
+        self.say(Topic::Decision(DecisionEvent::Expired {
+            decision,
+            why: Expiry::TimedOut,
+        }));
+    }
+
+    pub(super) fn pick_refused(&mut self, decision: DecisionId) {
+        self.decisions.open.remove(&decision);
+        self.say(Topic::Decision(DecisionEvent::Expired {
+            decision,
+            why: Expiry::Gone,
+        }));
+    }
+}
+
+/// What an answer says, in words.
+fn spoken(text: &str) -> SafeText {
+    SafeText::prose(match text {
+        "/approve" => "once",
+        "/approve session" => "session",
+        "/approve always" => "always",
+        _ if text.starts_with("/deny") => "deny",
+        _ => text,
+    })
+}
+
+/// The command in the fence and the reason behind it.
+fn approval(text: &str) -> Question {
+    let mut command = Vec::new();
+    let mut in_fence = false;
+    let mut had_fence = false;
+    let mut reason = String::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            in_fence = !in_fence && !had_fence;
+            had_fence = true;
+        } else if in_fence {
+            command.push(line);
+        } else if let Some(rest) = line.trim().strip_prefix("Reason:") {
+            reason = rest.trim().to_owned();
+        }
+    }
+    let command = if command.is_empty() {
+        text.to_owned()
+    } else {
+        command.join("\n")
+    };
+    let may_be_cut =
+        command.chars().count() >= CUT_AT || command.ends_with('…') || command.ends_with("...");
+    Question::Approval {
+        command: SafeText::command(&command),
+        description: SafeText::prose(&reason),
+        may_be_cut,
+        takes_reason: true,
+    }
+}
+
+/// The question and its numbered choices.
+fn clarification(text: &str) -> (Question, Vec<Choice>) {
+    let mut question = Vec::new();
+    let mut choices: Vec<Choice> = Vec::new();
+    for line in text.lines() {
+        let trimmed = line.trim();
+        let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
+        let label = trimmed[digits..].strip_prefix(". ").map(str::trim);
+        match label {
+            Some(label)
+                if trimmed[..digits].parse() == Ok(choices.len() + 1)
+                    && choices.len() < CHOICE_LIMIT =>
+            {
+                choices.push(Choice {
+                    value: label.to_owned(),
+                    label: SafeText::prose(label),
+                    grant: Grant::Answer,
+                    is_current: false,
+                });
+            }
+            _ if choices.is_empty() => question.push(line),
+            _ => {}
+        }
+    }
+    let question = question.join("\n");
+    let question = question.trim().trim_start_matches('❓').trim();
+    (
+        Question::Clarification {
+            question: SafeText::prose(question),
+            takes_free_text: true,
+        },
+        choices,
+    )
+}

@@ -1,0 +1,229 @@
+//! Lanes: a channel, or a thread of one, is one conversation (readings I21, I22). Knows for each
+//! what is open in it. Conversation ids are the channel's or the thread's own id; only this file
+//! turns them into addresses and back.
+
+use super::Iris;
+use crate::domain::{CommandId, ConversationId, Moment, RemoteId, RunId, ToolCallId};
+use crate::protocol::Resume;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Ended messages of a lane that are remembered, so that late updates are ignored.
+const ENDED_LIMIT: usize = 64;
+/// Lanes whose last message is kept over a restart.
+const ANCHOR_LIMIT: usize = 200;
+/// Messages of ours that are remembered.
+const SENT_LIMIT: usize = 128;
+
+/// Where a frame goes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Address {
+    pub(super) chat_id: Option<String>,
+    pub(super) thread_id: Option<String>,
+}
+
+/// A run that was inferred.
+#[derive(Clone, Debug)]
+pub(super) struct Turn {
+    pub(super) run: RunId,
+    /// Our message that it answers.
+    pub(super) command: Option<CommandId>,
+    pub(super) is_stopping: bool,
+    pub(super) failure: Option<String>,
+    /// An answer came to its end in this turn.
+    pub(super) has_answer: bool,
+}
+
+/// What is going on in a lane.
+#[derive(Debug, Default)]
+pub(super) struct Lane {
+    pub(super) turn: Option<Turn>,
+    /// Typing counts until then.
+    pub(super) typing_until: Option<Moment>,
+    /// Streaming messages, and whether something of each was shown.
+    pub(super) open: BTreeSet<RemoteId>,
+    pub(super) ended: VecDeque<RemoteId>,
+    /// Running calls by their index.
+    pub(super) tools: BTreeMap<i64, ToolCallId>,
+    /// Calls of this turn so far; an index may be used again.
+    pub(super) tool_count: u64,
+    /// The last message that ended: finished tools are told apart by it.
+    pub(super) anchor: Option<RemoteId>,
+    /// Goes up with everything the agent does.
+    pub(super) activity: u64,
+    /// After a lost link what was open gets so long to show a sign of life.
+    pub(super) grace_until: Option<Moment>,
+    /// A turn without `typing off` does not end before.
+    pub(super) hold_until: Option<Moment>,
+    /// The last word on typing was that it is over.
+    pub(super) is_off: bool,
+    /// The last system message, for the notification that repeats it.
+    pub(super) last_system: Option<(RemoteId, String, Option<i64>)>,
+    /// Our last slash command: a picker that follows it was asked for.
+    pub(super) slash_at: Option<Moment>,
+    /// Our last message, until a turn begins with it.
+    pub(super) last_command: Option<CommandId>,
+}
+
+impl Lane {
+    pub(super) fn has_ended(&self, message: &RemoteId) -> bool {
+        self.ended.contains(message)
+    }
+
+    pub(super) fn end(&mut self, message: &RemoteId) {
+        self.open.remove(message);
+        if !self.ended.contains(message) {
+            if self.ended.len() >= ENDED_LIMIT {
+                self.ended.pop_front();
+            }
+            self.ended.push_back(message.clone());
+        }
+        self.anchor = Some(message.clone());
+    }
+}
+
+/// All lanes.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    pub(super) lanes: BTreeMap<ConversationId, Lane>,
+    /// Threads and the channels they belong to.
+    parents: BTreeMap<ConversationId, String>,
+    pub(super) default: Option<ConversationId>,
+    /// Messages of ours by the ids that the server gave them.
+    sent: VecDeque<(RemoteId, CommandId)>,
+}
+
+impl Lanes {
+    /// With the anchors that were kept beside the cursor.
+    pub(super) fn new(resume: &Resume) -> Self {
+        let mut lanes = Self::default();
+        if let Some(text) = resume.facts.get("anchors")
+            && let Ok(anchors) = serde_json::from_str::<BTreeMap<String, String>>(text)
+        {
+            for (lane, message) in anchors {
+                lanes.lane(&ConversationId::from(lane)).anchor = Some(RemoteId::from(message));
+            }
+        }
+        lanes
+    }
+
+    pub(super) fn lane(&mut self, conversation: &ConversationId) -> &mut Lane {
+        self.lanes.entry(conversation.clone()).or_default()
+    }
+
+    pub(super) fn activity(&self, conversation: &ConversationId) -> u64 {
+        self.lanes.get(conversation).map_or(0, |lane| lane.activity)
+    }
+
+    pub(super) fn set_parent(&mut self, thread: &ConversationId, channel: Option<&str>) {
+        match channel {
+            Some(channel) => self.parents.insert(thread.clone(), channel.to_owned()),
+            None => self.parents.remove(thread),
+        };
+    }
+
+    /// How a conversation is named in requests.
+    pub(super) fn address(&self, conversation: &ConversationId) -> Address {
+        match self.parents.get(conversation) {
+            Some(parent) => Address {
+                chat_id: Some(parent.clone()),
+                thread_id: Some(conversation.as_str().to_owned()),
+            },
+            None => Address {
+                chat_id: Some(conversation.as_str().to_owned()),
+                thread_id: None,
+            },
+        }
+    }
+
+    pub(super) fn forget(&mut self, conversation: &ConversationId) {
+        self.lanes.remove(conversation);
+        self.parents.remove(conversation);
+        let threads: Vec<ConversationId> = self
+            .parents
+            .iter()
+            .filter(|(_, parent)| parent.as_str() == conversation.as_str())
+            .map(|(thread, _)| thread.clone())
+            .collect();
+        for thread in threads {
+            self.lanes.remove(&thread);
+            self.parents.remove(&thread);
+        }
+    }
+
+    /// The last message of each lane, as one text.
+    pub(super) fn anchors(&self) -> String {
+        let anchors: BTreeMap<&str, &str> = self
+            .lanes
+            .iter()
+            .filter_map(|(id, lane)| Some((id.as_str(), lane.anchor.as_ref()?.as_str())))
+            .take(ANCHOR_LIMIT)
+            .collect();
+        serde_json::to_string(&anchors).unwrap_or_default()
+    }
+
+    /// The link is gone. Turns stay until the replay shows how they went on.
+    pub(super) fn cut(&mut self) {
+        for lane in self.lanes.values_mut() {
+            lane.grace_until = None;
+            lane.hold_until = None;
+            lane.slash_at = None;
+            if let Some(turn) = &mut lane.turn {
+                turn.has_answer = false;
+            }
+        }
+    }
+
+    /// Remembers which message of the server is one of ours.
+    pub(super) fn remember_sent(&mut self, message: RemoteId, command: CommandId) {
+        if self.sent.len() >= SENT_LIMIT {
+            self.sent.pop_front();
+        }
+        self.sent.push_back((message, command));
+    }
+
+    pub(super) fn sent(&self, message: &RemoteId) -> Option<CommandId> {
+        self.sent
+            .iter()
+            .find(|(known, _)| known == message)
+            .map(|(_, command)| *command)
+    }
+
+    pub(super) fn typing(&self) -> Vec<ConversationId> {
+        self.lanes
+            .iter()
+            .filter(|(_, lane)| lane.typing_until.is_some())
+            .map(|(id, _)| id.clone())
+            .collect()
+    }
+
+    pub(super) fn deadline(&self) -> Option<Moment> {
+        self.lanes
+            .values()
+            .flat_map(|lane| [lane.typing_until, lane.grace_until, lane.hold_until])
+            .flatten()
+            .min_by_key(|moment| moment.mono_ms)
+    }
+}
+
+impl Iris {
+    /// The conversation that an envelope names; without a name it is the default one.
+    pub(super) fn lane(&mut self, chat: Option<&str>, thread: Option<&str>) -> ConversationId {
+        match (chat, thread) {
+            (chat, Some(thread)) => {
+                let conversation = ConversationId::from(thread);
+                if let Some(chat) = chat.filter(|chat| *chat != thread)
+                    && !self.lanes.parents.contains_key(&conversation)
+                {
+                    self.lanes.set_parent(&conversation, Some(chat));
+                }
+                conversation
+            }
+            (Some(chat), None) => ConversationId::from(chat),
+            (None, None) => self
+                .lanes
+                .default
+                .clone()
+                .unwrap_or_else(|| ConversationId::from("default")),
+        }
+    }
+}

@@ -1,0 +1,563 @@
+//! Messages in and out, own echoes, receipts, history and deletion (readings I11, I12, I28 to I32,
+//! I37, I39). Must not infer runs.
+
+use super::directory::author;
+use super::frames::{History, Message, MessageStop, MessageUpdate, Request, Runtime};
+use super::media::{OutgoingMessage, attachment};
+use super::{Asked, Iris};
+use crate::domain::{
+    AccountEvent, Author, CommandId, CommandOutcome, ConversationId, Footer, HistoryPage,
+    IncomingMessage, MessageSort, Moment, PageToken, Part, Provenance, RefusalCode, RemoteId,
+    Reply, TextPatch, TimelineEvent, Topic,
+};
+use crate::protocol::decode::{shown, sort};
+use crate::text::SafeText;
+
+/// Messages of one page; the gateway hands out up to 200.
+const PAGE: u32 = 100;
+
+impl Iris {
+    /// Writes a message whose files, if any, are on the server.
+    pub(super) fn write_message(
+        &mut self,
+        now: Moment,
+        outgoing: &OutgoingMessage,
+        media_refs: &[&str],
+    ) {
+        let conversation = &outgoing.conversation;
+        let is_slash = outgoing.text.starts_with('/');
+        let lane = self.lanes.lane(conversation);
+        if is_slash {
+            lane.slash_at = Some(now);
+        } else {
+            lane.last_command = Some(outgoing.command);
+        }
+        let activity = lane.activity;
+        let address = self.lanes.address(conversation);
+        let is_default = self.lanes.default.as_ref() == Some(conversation);
+        let request = Request::MessageSend {
+            text: &outgoing.text,
+            reply_to: outgoing.reply_to.as_ref().map(RemoteId::as_str),
+            media_refs,
+            auto_thread: outgoing.auto_thread && is_default && !is_slash,
+        };
+        let asked = Asked::Send {
+            command: outgoing.command,
+            conversation: conversation.clone(),
+            text: outgoing.text.clone(),
+            activity,
+            decision: None,
+        };
+        self.ask(now, "message.send", &address, request, asked);
+    }
+
+    /// Stops a run by the gateway's own command.
+    pub(super) fn stop(&mut self, now: Moment, command: CommandId, conversation: ConversationId) {
+        if !self.session.stops {
+            return self.refuse(command, RefusalCode::Unsupported, super::session::NO_STOP);
+        }
+        self.write_message(
+            now,
+            &OutgoingMessage {
+                command,
+                conversation: conversation.clone(),
+                text: "/stop".to_owned(),
+                files: Vec::new(),
+                reply_to: None,
+                auto_thread: false,
+            },
+            &[],
+        );
+        self.stop_turn(&conversation);
+    }
+
+    pub(super) fn acknowledge(
+        &mut self,
+        command: CommandId,
+        conversation: &ConversationId,
+        remote: Option<RemoteId>,
+    ) {
+        self.say(Topic::Timeline(TimelineEvent::Acknowledged {
+            conversation: conversation.clone(),
+            command,
+            remote,
+        }));
+    }
+
+    /// The request of ours with this id, when it is a message.
+    fn take_send(&mut self, id: Option<u64>) -> Option<Asked> {
+        let id = id?.to_string();
+        match self.pending.get(&id) {
+            Some(Asked::Send { .. }) => self.pending.take(&id),
+            _ => None,
+        }
+    }
+
+    /// The agent took a message and works on it. The receipt may come before the echo, without an
+    /// id, or alone.
+    pub(super) fn on_receipt(
+        &mut self,
+        now: Moment,
+        id: Option<u64>,
+        lane: ConversationId,
+        message: &str,
+    ) {
+        let remote = (!message.is_empty()).then(|| RemoteId::from(message));
+        let known = remote.as_ref().and_then(|remote| self.lanes.sent(remote));
+        let asked = match known {
+            Some(_) => self.take_send(id),
+            None => self.take_send(id).or_else(|| {
+                let is_here = |asked: &Asked| {
+                    matches!(asked, Asked::Send { conversation, .. } if *conversation == lane)
+                };
+                id.is_none().then(|| self.pending.take_first(is_here)).flatten()
+            }),
+        };
+        let command = match asked {
+            Some(Asked::Send {
+                command,
+                conversation,
+                text,
+                decision,
+                ..
+            }) => {
+                self.acknowledge(command, &conversation, remote.clone());
+                if let Some(remote) = &remote {
+                    self.lanes.remember_sent(remote.clone(), command);
+                }
+                self.done(command);
+                if let Some(decision) = decision {
+                    self.answered(decision, &text, command);
+                }
+                Some(command)
+            }
+            _ => known,
+        };
+        self.say(Topic::Timeline(TimelineEvent::WasRead {
+            conversation: lane.clone(),
+            remote,
+            command,
+        }));
+        self.lanes.lane(&lane).activity += 1;
+        self.touch(now, &lane, None);
+    }
+
+    pub(super) fn on_message(
+        &mut self,
+        now: Moment,
+        id: Option<u64>,
+        lane: ConversationId,
+        message: Message,
+    ) {
+        if message.message_id.is_empty() {
+            return self.odd("a message without an id");
+        }
+        let remote = RemoteId::from(message.message_id.as_str());
+        let author = author(&message.role);
+        let mut incoming = incoming(&message);
+        if author == Author::User {
+            return self.on_user_message(now, id, lane, remote, incoming, &message.text);
+        }
+        self.lanes.lane(&lane).activity += 1;
+        if author == Author::System {
+            if self.decisions.is_asked_by(&lane, &incoming.text) {
+                incoming.sort = MessageSort::Aside;
+            } else {
+                let twin = (remote.clone(), incoming.text.clone(), message.ts);
+                self.lanes.lane(&lane).last_system = Some(twin);
+            }
+        } else {
+            self.on_output(&lane);
+        }
+        self.count_news();
+        self.picked(&lane);
+        let of = self.lanes.lane(&lane);
+        of.end(&remote);
+        if author == Author::Assistant
+            && let Some(turn) = &mut of.turn
+        {
+            turn.has_answer = true;
+            incoming.run = Some(turn.run.clone());
+        }
+        let ts = incoming.sent_at_ms;
+        self.say(Topic::Timeline(TimelineEvent::Upserted {
+            conversation: lane.clone(),
+            message: Box::new(incoming),
+        }));
+        self.touch(now, &lane, ts);
+        self.check_turn(now, &lane);
+    }
+
+    /// Words of a replay that nobody here has seen yet are told together when it is over.
+    fn count_news(&mut self) {
+        if let Provenance::Replayed {
+            was_announced: false,
+            ..
+        } = self.provenance
+        {
+            self.session.news += 1;
+        }
+    }
+
+    /// A message of the person, from here or from another device. The own one is recognised by its
+    /// request, by its receipt, or by its words, whichever comes.
+    fn on_user_message(
+        &mut self,
+        now: Moment,
+        id: Option<u64>,
+        lane: ConversationId,
+        remote: RemoteId,
+        mut incoming: IncomingMessage,
+        raw: &str,
+    ) {
+        let mut asked = self.take_send(id);
+        let known = self.lanes.sent(&remote);
+        if asked.is_none() && known.is_none() && !self.is_replay() {
+            asked = self.pending.take_first(|asked| {
+                matches!(asked, Asked::Send { conversation, text, .. }
+                    if *conversation == lane && text.trim() == raw.trim())
+            });
+        }
+        let mut ended = None;
+        if let Some(Asked::Send {
+            command,
+            conversation,
+            text,
+            decision,
+            ..
+        }) = asked
+        {
+            self.lanes.remember_sent(remote.clone(), command);
+            incoming.command = Some(command);
+            // A message that opened a thread of its own stands in that thread.
+            let reply = if conversation == lane {
+                Reply::Nothing
+            } else {
+                Reply::Created(lane.clone())
+            };
+            ended = Some((command, reply, decision, text));
+        } else {
+            incoming.command = known;
+        }
+        self.lanes.lane(&lane).end(&remote);
+        let ts = incoming.sent_at_ms;
+        let text = incoming.text.clone();
+        self.say(Topic::Timeline(TimelineEvent::Upserted {
+            conversation: lane.clone(),
+            message: Box::new(incoming),
+        }));
+        if let Some((command, reply, decision, text)) = ended {
+            self.finish(command, CommandOutcome::Done(reply));
+            if let Some(decision) = decision {
+                self.answered(decision, &text, command);
+            }
+        }
+        self.on_answer_seen(&lane, &text);
+        self.touch(now, &lane, ts);
+    }
+
+    pub(super) fn on_message_start(&mut self, now: Moment, lane: ConversationId, message: &str) {
+        if message.is_empty() {
+            return self.odd("message.start without an id");
+        }
+        let remote = RemoteId::from(message);
+        if self.lanes.lane(&lane).has_ended(&remote) {
+            return;
+        }
+        self.on_output(&lane);
+        let run = self.begin_turn(now, &lane);
+        if !self.lanes.lane(&lane).open.insert(remote.clone()) {
+            return;
+        }
+        // Its place is here, although its words may come behind a tool that begins next.
+        self.say(Topic::Timeline(TimelineEvent::Upserted {
+            conversation: lane,
+            message: Box::new(IncomingMessage {
+                remote: Some(remote),
+                author: Author::Assistant,
+                run,
+                is_streaming: true,
+                ..IncomingMessage::default()
+            }),
+        }));
+    }
+
+    pub(super) fn on_message_update(
+        &mut self,
+        now: Moment,
+        lane: ConversationId,
+        update: MessageUpdate,
+    ) {
+        if update.message_id.is_empty() {
+            return self.odd("message.update without an id");
+        }
+        let remote = RemoteId::from(update.message_id);
+        if self.lanes.lane(&lane).has_ended(&remote) {
+            return;
+        }
+        let run = self.begin_turn(now, &lane);
+        let is_new = self.lanes.lane(&lane).open.insert(remote.clone());
+        if is_new {
+            self.on_output(&lane);
+        }
+        self.say(Topic::Timeline(TimelineEvent::Patched {
+            conversation: lane,
+            remote,
+            run,
+            part: Part::Body,
+            patch: TextPatch::Replace(shown(&update.text)),
+        }));
+    }
+
+    pub(super) fn on_message_stop(&mut self, now: Moment, lane: ConversationId, stop: MessageStop) {
+        if stop.message_id.is_empty() {
+            return self.odd("message.stop without an id");
+        }
+        let remote = RemoteId::from(stop.message_id.as_str());
+        let text = shown(&stop.final_text);
+        let footer = footer(&stop.runtime, stop.model.as_deref(), stop.tokens);
+        self.count_news();
+        let is_replay = self.is_replay();
+        let of = self.lanes.lane(&lane);
+        of.activity += 1;
+        let was_open = of.open.contains(&remote);
+        of.end(&remote);
+        let mut run = None;
+        if let Some(turn) = &mut of.turn {
+            turn.has_answer = true;
+            run = Some(turn.run.clone());
+        }
+        let sort = sort(Author::Assistant, &text);
+        if was_open && !is_replay && sort == MessageSort::Ordinary {
+            self.say(Topic::Timeline(TimelineEvent::Ended {
+                conversation: lane.clone(),
+                remote,
+                text: (!text.is_empty()).then_some(text),
+                reasoning: stop.reasoning,
+                footer,
+                sent_at_ms: stop.ts,
+                is_interrupted: false,
+            }));
+        } else if !text.is_empty() || stop.reasoning.is_some() {
+            self.say(Topic::Timeline(TimelineEvent::Upserted {
+                conversation: lane.clone(),
+                message: Box::new(IncomingMessage {
+                    remote: Some(remote),
+                    author: Author::Assistant,
+                    sort,
+                    text,
+                    reasoning: stop.reasoning,
+                    sent_at_ms: stop.ts,
+                    run,
+                    footer,
+                    ..IncomingMessage::default()
+                }),
+            }));
+        }
+        self.picked(&lane);
+        self.touch(now, &lane, stop.ts);
+        self.check_turn(now, &lane);
+    }
+
+    /// A beat between two steps of a turn.
+    pub(super) fn on_commentary(&mut self, now: Moment, lane: ConversationId, beat: MessageUpdate) {
+        let text = shown(&beat.text);
+        if text.is_empty() {
+            return;
+        }
+        let run = self.begin_turn(now, &lane);
+        self.say(Topic::Timeline(TimelineEvent::Upserted {
+            conversation: lane,
+            message: Box::new(IncomingMessage {
+                remote: (!beat.message_id.is_empty()).then(|| RemoteId::from(beat.message_id)),
+                author: Author::Assistant,
+                sort: MessageSort::Commentary,
+                text,
+                run,
+                ..IncomingMessage::default()
+            }),
+        }));
+    }
+
+    pub(super) fn delete_messages(
+        &mut self,
+        now: Moment,
+        command: CommandId,
+        conversation: ConversationId,
+        remotes: &[RemoteId],
+    ) {
+        let ids: Vec<&str> = remotes.iter().map(RemoteId::as_str).collect();
+        let address = self.lanes.address(&conversation);
+        let request = Request::MessageDelete { message_ids: &ids };
+        let asked = Asked::DeleteMessages {
+            command,
+            conversation,
+        };
+        self.ask(now, "message.delete", &address, request, asked);
+    }
+
+    pub(super) fn on_messages_deleted(
+        &mut self,
+        id: Option<u64>,
+        lane: ConversationId,
+        ids: &[String],
+    ) {
+        let asked = self.take(id);
+        let conversation = match &asked {
+            Some(Asked::DeleteMessages { conversation, .. }) => conversation.clone(),
+            _ => lane,
+        };
+        let remotes: Vec<RemoteId> = ids
+            .iter()
+            .filter(|id| !id.is_empty())
+            .map(|id| RemoteId::from(id.as_str()))
+            .collect();
+        if !remotes.is_empty() {
+            self.say(Topic::Timeline(TimelineEvent::Deleted {
+                conversation,
+                remotes,
+            }));
+        }
+        for command in asked.iter().flat_map(Asked::commands) {
+            self.done(command);
+        }
+    }
+
+    pub(super) fn open(&mut self, now: Moment, command: CommandId, conversation: ConversationId) {
+        let same = |asked: &Asked| {
+            matches!(asked, Asked::History { conversation: of, before: None, .. }
+                if *of == conversation)
+        };
+        if let Some(Asked::History { commands, .. }) = self.pending.find_mut(same) {
+            return commands.push(command);
+        }
+        self.load_history(now, conversation, None, vec![command]);
+    }
+
+    pub(super) fn load_history(
+        &mut self,
+        now: Moment,
+        conversation: ConversationId,
+        before: Option<PageToken>,
+        commands: Vec<CommandId>,
+    ) {
+        let address = self.lanes.address(&conversation);
+        let request = Request::History {
+            before_message_id: before.as_ref().map(PageToken::as_str),
+            limit: PAGE,
+        };
+        let asked = Asked::History {
+            conversation,
+            before: before.clone(),
+            commands,
+        };
+        self.ask(now, "history", &address, request, asked);
+    }
+
+    pub(super) fn on_history(&mut self, id: Option<u64>, lane: ConversationId, history: History) {
+        let asked = match id {
+            Some(_) => self.take(id),
+            None => self.pending.take_first(|asked| {
+                matches!(asked, Asked::History { conversation, .. } if *conversation == lane)
+            }),
+        };
+        let Some(Asked::History {
+            conversation,
+            before,
+            commands,
+        }) = asked
+        else {
+            return;
+        };
+        let oldest = history.oldest_message_id.clone().or_else(|| {
+            let first = history
+                .messages
+                .iter()
+                .find(|row| !row.message_id.is_empty());
+            first.map(|row| row.message_id.clone())
+        });
+        let messages: Vec<IncomingMessage> = history
+            .messages
+            .iter()
+            .filter(|row| !row.message_id.is_empty())
+            .map(incoming)
+            .filter(|row| !row.text.is_empty() || !row.attachments.is_empty())
+            .collect();
+        if before.is_none() {
+            let of = self.lanes.lane(&conversation);
+            if of.anchor.is_none() {
+                of.anchor = messages.last().and_then(|row| row.remote.clone());
+            }
+        }
+        let older = oldest
+            .filter(|_| history.has_more)
+            .map(PageToken::from)
+            .filter(|older| before.as_ref() != Some(older));
+        // Deletions are said by frames of their own, and a page may leave out system rows.
+        self.tell(AccountEvent {
+            provenance: Provenance::History,
+            topic: Topic::Timeline(TimelineEvent::Page(Box::new(HistoryPage {
+                conversation,
+                messages,
+                before,
+                older,
+                is_authoritative: false,
+            }))),
+        });
+        for command in commands {
+            self.done(command);
+        }
+    }
+}
+
+/// A message with everything that its frame says.
+fn incoming(message: &Message) -> IncomingMessage {
+    let author = author(&message.role);
+    let text = shown(&message.text);
+    let attachments = message
+        .media
+        .iter()
+        .filter_map(|media| attachment(media, author == Author::User))
+        .map(|mut attachment| {
+            attachment.message = Some(RemoteId::from(message.message_id.as_str()));
+            attachment
+        })
+        .collect();
+    IncomingMessage {
+        remote: Some(RemoteId::from(message.message_id.as_str())),
+        author,
+        sort: if author == Author::System {
+            MessageSort::Notice
+        } else {
+            sort(author, &text)
+        },
+        text,
+        reasoning: message.reasoning.clone(),
+        attachments,
+        reply_to: message.reply_to.as_deref().map(RemoteId::from),
+        sent_at_ms: message.ts,
+        run: None,
+        footer: footer(&message.runtime, message.model.as_deref(), message.tokens),
+        command: None,
+        is_streaming: false,
+        is_interrupted: false,
+    }
+}
+
+/// What stands under an answer. The model of the runtime block goes before the bare one.
+fn footer(runtime: &Runtime, model: Option<&str>, tokens: Option<u64>) -> Footer {
+    let positive = |value: Option<f64>, factor: f64| {
+        value
+            .filter(|value| value.is_finite() && *value >= 0.0)
+            .map(|value| (value * factor).round() as u64)
+    };
+    Footer {
+        model: runtime.model.as_deref().or(model).map(SafeText::label),
+        tokens,
+        context_percent: positive(runtime.context_pct, 1.0).map(|percent| percent.min(100) as u8),
+        directory: runtime.cwd.as_deref().map(SafeText::label),
+        latency_ms: positive(runtime.latency, 1_000.0),
+        cost_micro_usd: positive(runtime.cost, 1_000_000.0),
+        ..Footer::default()
+    }
+}
