@@ -598,6 +598,15 @@ fn merge_active(merger: &mut Merger<'_>, snapshot: &Snapshot) {
         }
     }
     if let Some(draft) = draft {
+        if let Some(slot) = draft_remote
+            .as_ref()
+            .and_then(|remote| merger.timeline.find_remote(remote))
+            && let Some(message) = merger.timeline.at_mut(slot).and_then(Entry::message_mut)
+        {
+            // The server says that it still grows, whatever it looked like here.
+            message.is_streaming = draft.is_streaming;
+            message.is_interrupted = false;
+        }
         merger.upsert(draft.clone(), false);
     }
     if snapshot.run.is_none() {

@@ -32,7 +32,11 @@ pub fn update(state: &mut State, now: Moment, event: Event) -> Vec<Effect> {
             reason,
         } => accounts::waits(state, now, &account, until, reason),
         Event::Store(reply) => store_replies::on_reply(state, now, reply),
-        Event::Shell(reply) => shell_replies::on_reply(state, now, reply),
+        Event::Shell(reply) => {
+            let effects = shell_replies::on_reply(state, now, reply);
+            drafts::notice(state, now);
+            effects
+        }
         Event::Transfer { transfer, progress } => media::on_progress(state, transfer, progress),
         Event::Layout(facts) => windows::on_layout(state, now, *facts),
         Event::Deadline => deadlines::due(state, now),

@@ -9,8 +9,9 @@ use super::state::{Pending, Redraw, State, Timeline, Waiting};
 use super::timeline::set_order;
 use super::{commands, conversation, drafts, pages};
 use crate::domain::{
-    AccountId, Command, ConversationCommand, ConversationId, Entry, EntryBody, HistoryPaging,
-    Lookup, MessageKey, Moment, Place, ReadMark, Severity, ToolStatus, Unread, Write,
+    AccountId, Command, ConversationCommand, ConversationId, Delivery, Entry, EntryBody,
+    HistoryPaging, Lookup, MessageKey, Moment, Place, ReadMark, Severity, ToolStatus, Unread,
+    Write,
 };
 
 /// Entries read around the newest one when a conversation is opened.
@@ -25,6 +26,8 @@ const AROUND: usize = 300;
 const KEPT_WINDOWS: usize = 6;
 /// Places the reader can go back to.
 const VISITED: usize = 50;
+/// A call that has been running for so long without a run around it has ended unseen.
+const STALE_MS: i64 = 10 * 60 * 1000;
 /// Pages loaded from the server for one jump.
 pub(super) const JUMP_PAGES: u8 = 25;
 
@@ -465,6 +468,10 @@ pub fn on_found(
         return Vec::new();
     };
     join(&mut of.timeline, around, entries, has_older, has_newer);
+    reconcile(state, now, account, id);
+    let Some(of) = state.conversation_mut(account, id) else {
+        return Vec::new();
+    };
     let mut effects = Vec::new();
     if let Some(place) = of.timeline.jump.clone() {
         match anchor_at(&of.timeline, &place) {
@@ -603,6 +610,80 @@ fn merge_waiting(
         });
     }
     effects
+}
+
+/// Entries of an earlier run of the program may say that something is under way which is not: the
+/// outbox knows where our own messages stand, and what grew then grows no more.
+fn reconcile(state: &mut State, now: Moment, account: &AccountId, id: &ConversationId) {
+    let Some(of) = state.account(account) else {
+        return;
+    };
+    let Some(here) = of.conversations.get(id) else {
+        return;
+    };
+    let rows: std::collections::BTreeMap<MessageKey, Delivery> = of
+        .outbox
+        .iter()
+        .map(|row| (row.key, row.delivery.clone()))
+        .collect();
+    let is_quiet = here.run.is_none() && !here.is_open;
+    let is_stale = |entry: &Entry| now.wall_ms - entry.seen_at_ms > STALE_MS;
+    let mut fixes: Vec<(MessageKey, Fix)> = Vec::new();
+    for entry in &here.timeline.entries {
+        match &entry.body {
+            EntryBody::Message(message) => {
+                let has_stood = matches!(
+                    message.delivery,
+                    Some(Delivery::InFlight | Delivery::Uncertain | Delivery::Queued)
+                );
+                if has_stood && rows.get(&entry.key) != message.delivery.as_ref() {
+                    let now_is = rows.get(&entry.key).cloned().unwrap_or(Delivery::Accepted);
+                    fixes.push((entry.key, Fix::Delivery(now_is)));
+                }
+                if message.is_streaming && is_quiet {
+                    fixes.push((entry.key, Fix::Cut));
+                }
+            }
+            EntryBody::Tool(tool) if tool.status == ToolStatus::Running => {
+                if is_quiet && is_stale(entry) {
+                    fixes.push((entry.key, Fix::Ended));
+                }
+            }
+            EntryBody::Tool(_) | EntryBody::RunEnded { .. } | EntryBody::Gap { .. } => {}
+        }
+    }
+    if fixes.is_empty() {
+        return;
+    }
+    conversation::merging(state, now, account, id, |merger| {
+        for (key, fix) in fixes {
+            let Some(slot) = merger.timeline.find_key(key) else {
+                continue;
+            };
+            let Some(entry) = merger.timeline.at_mut(slot) else {
+                continue;
+            };
+            match (&mut entry.body, fix) {
+                (EntryBody::Message(message), Fix::Delivery(delivery)) => {
+                    message.delivery = Some(delivery);
+                }
+                (EntryBody::Message(message), Fix::Cut) => {
+                    message.is_streaming = false;
+                    message.is_interrupted = true;
+                }
+                (EntryBody::Tool(tool), Fix::Ended) => tool.status = ToolStatus::Cancelled,
+                _ => {}
+            }
+            merger.changes.written.insert(key);
+        }
+    });
+}
+
+/// What an entry of an earlier run has to be told.
+enum Fix {
+    Delivery(Delivery),
+    Cut,
+    Ended,
 }
 
 /// Joins what the store found with what is here. The copy in memory is never older than the

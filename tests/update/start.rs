@@ -148,3 +148,29 @@ fn an_uncertain_answer_of_an_earlier_run_is_settled_by_the_snapshot() {
     let desk = Desk::on(desk.store.clone(), 3);
     assert!(desk.work().unproven.is_empty());
 }
+
+#[test]
+fn what_was_under_way_in_an_earlier_run_of_the_program_is_shown_as_it_stands_now() {
+    let mut desk = Desk::new();
+    desk.send("sent?");
+    desk.live(started("r1", None));
+    desk.live(patched("d1", "half an ans"));
+    let mut desk = Desk::on(desk.store.clone(), 2);
+    assert_eq!(
+        desk.lines(),
+        ["you: sent? [uncertain]", "agent: half an ans (cut)"]
+    );
+    desk.connect();
+    // The run goes on, and its text with it.
+    let mut after = snapshot(vec![said("m1", Author::User, "sent?")]);
+    after.run = Some(("r1".into(), None));
+    after.draft = Some(IncomingMessage {
+        is_streaming: true,
+        ..said("d1", Author::Assistant, "half an ans")
+    });
+    desk.topic(Provenance::Snapshot, shot(after));
+    assert_eq!(
+        desk.lines(),
+        ["you: sent? [accepted]", "agent: half an ans …"]
+    );
+}
