@@ -18,6 +18,8 @@ const PACE: usize = 24;
 const APPROVAL_SECONDS: f64 = 60.0;
 /// The same for questions and pickers.
 const QUESTION_SECONDS: f64 = 3600.0;
+/// How long a host may take over a tool of its own.
+const HOST_SECONDS: f64 = 120.0;
 
 /// Something the agent did.
 #[derive(Clone, PartialEq, Debug)]
@@ -62,6 +64,13 @@ pub enum Beat {
     Picker {
         title: String,
         choices: Vec<Choice>,
+    },
+    /// The host is to run a tool; its answer is a text.
+    HostTool {
+        call: String,
+        name: String,
+        args: Value,
+        effect: String,
     },
     /// What was asked is no longer open; nobody answered in time.
     Expired,
@@ -151,6 +160,10 @@ enum Question {
         choices: Vec<String>,
     },
     Picker,
+    Host {
+        call: String,
+        name: String,
+    },
 }
 
 /// One run of a scenario.
@@ -279,6 +292,32 @@ impl Play {
         }
     }
 
+    /// A gateway that has no host for its tools says so.
+    pub fn refuse_host_tool(&mut self, now: u64) {
+        let refusal = json!({"ok": false, "error": {"code": "unsupported", "message": "no host has this tool"}});
+        self.answer_at_once(now, &Reply::Text(refusal.to_string()));
+    }
+
+    /// Nobody is asked: the answer stands already when the question comes.
+    pub fn answer_at_once(&mut self, now: u64, reply: &Reply) {
+        self.pass_ask();
+        self.answer(now, reply);
+    }
+
+    /// What was to start earlier starts now.
+    pub fn start_now(&mut self, now: u64) {
+        self.clock = self.clock.max(now);
+    }
+
+    /// Opens the question that comes next, so that it can be answered in the same moment.
+    fn pass_ask(&mut self) {
+        if let Some((distance, Cue::Ask { question, timeout })) = self.cues.front().cloned() {
+            self.clock += distance;
+            self.cues.pop_front();
+            self.open = Some((question, self.clock + timeout));
+        }
+    }
+
     /// A person answered what is open. False when nothing is.
     pub fn answer(&mut self, now: u64, reply: &Reply) -> bool {
         let Some((question, _)) = self.open.take() else {
@@ -302,6 +341,13 @@ impl Play {
                 if !choices.iter().any(|c| c.eq_ignore_ascii_case(&value)) {
                     words.push("other".into());
                 }
+            }
+            Question::Host { .. } => {
+                let is_ok = serde_json::from_str::<Value>(&value)
+                    .ok()
+                    .and_then(|result| result.get("ok").and_then(Value::as_bool))
+                    .unwrap_or(true);
+                words.push(if is_ok { "approved" } else { "denied" }.into());
             }
             Question::Picker => {}
         }
@@ -360,6 +406,23 @@ impl Play {
                     error: reply.is_none().then(|| "the question timed out".to_owned()),
                 }),
             )),
+            Question::Host { call, name } => {
+                let error = match reply {
+                    None => Some("swift_tool_timeout".to_owned()),
+                    Some(_) if self.answer.words.iter().any(|word| word == "denied") => {
+                        Some(self.answer.value.clone())
+                    }
+                    Some(_) => None,
+                };
+                let ended = Beat::ToolEnded {
+                    call: call.clone(),
+                    name: name.clone(),
+                    milliseconds: 0,
+                    output: self.answer.value.clone(),
+                    error,
+                };
+                self.beat(0, ended);
+            }
             Question::Picker => self.fill(),
         }
     }
@@ -605,6 +668,28 @@ impl Play {
             ),
             Action::Garbage { frames } => self.beat(10, Beat::Garbage(frames)),
             Action::Unknown { name } => self.beat(10, Beat::Unknown(name)),
+            Action::HostTool { name, args, effect } => {
+                let call = self.call();
+                self.beat(
+                    self.milliseconds(0.1),
+                    Beat::ToolStarted {
+                        call: call.clone(),
+                        name: name.clone(),
+                        preview: preview_of(&name, &args),
+                        args: args.clone(),
+                    },
+                );
+                let host = Beat::HostTool {
+                    call: call.clone(),
+                    name: name.clone(),
+                    args,
+                    effect,
+                };
+                self.beat(1, host);
+                let timeout = self.milliseconds(HOST_SECONDS);
+                let question = Question::Host { call, name };
+                self.cue(0, Cue::Ask { question, timeout });
+            }
             Action::SignIn { url, seconds } => {
                 self.beat(0, Beat::SignInNeeded(url));
                 self.beat(self.milliseconds(seconds), Beat::SignedIn);
@@ -857,7 +942,7 @@ mod tests {
             let mut stepped = Play::new(scenario.clone(), context(), 0);
             let beats = run(&mut whole, 40_000_000);
             let mut cut = Vec::new();
-            for now in (0..40_000_000).step_by(7_777) {
+            for now in (0..4_000_000).step_by(7_777) {
                 cut.extend(run(&mut stepped, now));
             }
             cut.extend(run(&mut stepped, 40_000_000));

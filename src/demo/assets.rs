@@ -113,6 +113,10 @@ pub(crate) const SCENARIOS: &[(&str, &str)] = &[
         include_str!("../../assets/scenarios/hostile.toml"),
     ),
     (
+        "host.toml",
+        include_str!("../../assets/scenarios/host.toml"),
+    ),
+    (
         "cron.toml",
         include_str!("../../assets/scenarios/cron.toml"),
     ),

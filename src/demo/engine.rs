@@ -27,6 +27,11 @@ pub enum GatewayOutput {
     },
     /// The connection breaks without a goodbye.
     Cut { connection: ConnectionId },
+    /// A line for standard error, where the gateway is a process.
+    Log {
+        connection: ConnectionId,
+        line: String,
+    },
     /// The upgrade is answered with an HTTP status instead.
     Refuse {
         connection: ConnectionId,

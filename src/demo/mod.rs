@@ -16,10 +16,12 @@ mod assets;
 pub mod engine;
 pub mod files;
 pub mod iris;
+pub mod omi;
 pub mod pheby;
 pub mod scenario;
 pub mod serve;
 
 pub use engine::{ConnectionId, Gateway, GatewayOutput, HttpAnswer, HttpCall, Setup};
+pub use omi::{RuntimeOptions, runtime};
 pub use scenario::Library;
 pub use serve::{DemoOptions, Served, serve};

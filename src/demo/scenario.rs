@@ -119,6 +119,14 @@ pub enum Action {
     Garbage { frames: Vec<String> },
     /// A frame of a type nobody knows.
     Unknown { name: String },
+    /// A tool that only the host of a runtime has; elsewhere the call fails at once.
+    HostTool {
+        name: String,
+        #[serde(default)]
+        args: serde_json::Value,
+        /// `read_only`, `idempotent_write` or `non_idempotent_write`.
+        effect: String,
+    },
     /// A sign-in is needed, then done.
     SignIn { url: String, seconds: f64 },
     /// The run ends as failed.

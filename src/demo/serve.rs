@@ -271,7 +271,7 @@ async fn pass_on(
                 reason,
             } => (connection, ToClient::Close { code, reason }),
             GatewayOutput::Cut { connection } => (connection, ToClient::Cut),
-            GatewayOutput::Refuse { .. } => continue,
+            GatewayOutput::Refuse { .. } | GatewayOutput::Log { .. } => continue,
         };
         let Some(client) = clients.get(&connection) else {
             continue;

@@ -38,6 +38,9 @@ pub(super) struct Upload {
     bytes: Vec<u8>,
 }
 
+/// Files as frames describe them, and as the agent sees them.
+pub(super) type Claimed = (Vec<Value>, Vec<(String, u64)>);
+
 fn media_ref(id: &str, file: &File) -> Value {
     json!({
         "media_id": id,
@@ -74,7 +77,7 @@ impl Iris {
     }
 
     /// Files a message names; names and sizes for the agent. None if one is unknown.
-    pub(super) fn claim(&self, refs: &[String]) -> Option<(Vec<Value>, Vec<(String, u64)>)> {
+    pub(super) fn claim(&self, refs: &[String]) -> Option<Claimed> {
         let mut described = Vec::new();
         let mut files = Vec::new();
         for id in refs {

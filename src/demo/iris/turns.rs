@@ -597,6 +597,12 @@ impl Iris {
                 let id = self.offer_picker(address, &title, rows, Picker::Turn);
                 self.set_asked(address, Asked::Picker(id));
             }
+            Beat::HostTool { .. } => {
+                let now = self.desk.now;
+                if let Some(turn) = &mut self.lane(address).turn {
+                    turn.play.refuse_host_tool(now);
+                }
+            }
             Beat::Expired => self.set_asked(address, Asked::Nothing),
             Beat::Offer(name) => {
                 let message = self.lane(address).turn.as_ref().and_then(|turn| {

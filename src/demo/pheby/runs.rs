@@ -527,6 +527,12 @@ impl Pheby {
                 });
                 self.ask(index, id, false, frame, choices);
             }
+            Beat::HostTool { .. } => {
+                let now = self.desk.now;
+                if let Some(run) = &mut self.conversations[index].run {
+                    run.play.refuse_host_tool(now);
+                }
+            }
             Beat::Expired => {
                 // No event exists for this; a late answer finds nothing.
                 if let Some(run) = &mut self.conversations[index].run {
