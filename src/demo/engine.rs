@@ -115,7 +115,7 @@ impl Default for Setup {
             // 2026-11-30T09:00:00Z, so that recordings of tests read alike.
             epoch: 1_796_029_200_000,
             speed: 100,
-            library: Arc::new(Library::embedded()),
+            library: Library::shared(),
             secret: "demo-secret".to_owned(),
         }
     }

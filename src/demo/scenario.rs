@@ -3,7 +3,7 @@
 //! person's own are read by the shell and handed in as text; nothing here touches a disk.
 
 use serde::Deserialize;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Which gateway a scenario or conversation belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
@@ -344,6 +344,12 @@ pub struct Library {
 }
 
 impl Library {
+    /// The ones that come with the program, read once.
+    pub fn shared() -> Arc<Self> {
+        static EMBEDDED: OnceLock<Arc<Library>> = OnceLock::new();
+        EMBEDDED.get_or_init(|| Arc::new(Self::embedded())).clone()
+    }
+
     /// The ones that come with the program.
     pub fn embedded() -> Self {
         let mut library = Self {

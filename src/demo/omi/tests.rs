@@ -400,12 +400,12 @@ fn an_interrupt_goes_as_the_reading_says() {
             ..Readings::default()
         });
         query(&mut omi, id, 1, "slow");
-        wait(&mut omi, 5_000);
+        wait(&mut omi, 2_000);
         let stop = || json!({"type": "interrupt"});
         let mut got = ask(&mut omi, id, "q-1", stop());
         if cancel == Cancel::RefusesFirst {
             assert_eq!((got.len(), &got[0]["accepted"]), (1, &json!(false)));
-            assert!(!text_of(&wait(&mut omi, 6_000)).is_empty());
+            assert!(!text_of(&wait(&mut omi, 3_000)).is_empty());
             got = ask(&mut omi, id, "q-1", stop());
         }
         let kinds: Vec<&str> = got
