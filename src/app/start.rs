@@ -34,6 +34,13 @@ pub fn restore(state: &mut State, now: Moment, facts: StartFacts) -> Vec<Effect>
     }
     if is_first {
         super::screen::sidebar::restore(&mut state.screen.sidebar, &facts.ui);
+        if let Some((_, reasons)) = facts
+            .ui
+            .iter()
+            .find(|(name, _)| name == super::screen::decision::KEPT_REASONS)
+        {
+            state.screen.reasons = reasons.lines().map(str::to_owned).collect();
+        }
         let last = facts
             .ui
             .iter()

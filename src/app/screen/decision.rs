@@ -17,6 +17,8 @@ use std::time::Duration;
 pub const ARMING: Duration = Duration::from_millis(400);
 /// Reasons that are remembered.
 const REASONS: usize = 12;
+/// The name under which they are kept.
+pub const KEPT_REASONS: &str = "reasons";
 /// Choices that are shown; a list beyond that is none a person can read.
 const CHOICES: usize = 64;
 
@@ -332,6 +334,11 @@ fn submit(
         state.screen.reasons.retain(|known| *known != reason);
         state.screen.reasons.insert(0, reason);
         state.screen.reasons.truncate(REASONS);
+        let value = state.screen.reasons.join("\n");
+        state.write(crate::domain::Write::Ui {
+            name: KEPT_REASONS.to_owned(),
+            value,
+        });
     }
     decisions::answer(state, now, &account, &decision.id, answer)
 }

@@ -153,23 +153,33 @@ pub fn insert(state: &mut State, text: &str) -> Option<Vec<Effect>> {
     Some(changed(state))
 }
 
+/// What is done the same whether a popup is open or not; another popup takes the place of this one.
+fn holds_everywhere(action: Action, top: &Overlay) -> bool {
+    match action {
+        Action::Redraw
+        | Action::Suspend
+        | Action::Quit
+        | Action::ToggleMouse
+        | Action::Palette
+        | Action::Switcher
+        | Action::OpenDecision
+        | Action::Attention
+        | Action::SearchEverywhere
+        | Action::SearchHere
+        | Action::Models
+        | Action::Effort
+        | Action::MediaList
+        | Action::ShowQueue
+        | Action::Inspector => true,
+        Action::Help => !matches!(top, Overlay::Help { .. }),
+        _ => false,
+    }
+}
+
 /// Carries out an action in the popup on top; none when it is not for popups.
 pub fn perform(state: &mut State, now: Moment, action: Action) -> Option<Vec<Effect>> {
     let top = state.screen.overlays.last()?;
-    // These hold everywhere.
-    if matches!(
-        action,
-        Action::Redraw
-            | Action::Suspend
-            | Action::Quit
-            | Action::Palette
-            | Action::Switcher
-            | Action::OpenDecision
-            | Action::Attention
-            | Action::SearchEverywhere
-            | Action::SearchHere
-            | Action::ToggleMouse
-    ) {
+    if holds_everywhere(action, top) {
         return None;
     }
     state.batch.redraw = Redraw::Now;
