@@ -60,18 +60,7 @@ impl Chord {
         };
         let mut modifiers = Modifiers::default();
         let mut rest = text;
-        loop {
-            let Some((head, tail)) = rest
-                .char_indices()
-                .skip(1)
-                .find(|(_, c)| *c == '-' || *c == '+')
-                .map(|(at, c)| (&rest[..at], &rest[at + c.len_utf8()..]))
-            else {
-                break;
-            };
-            if tail.is_empty() {
-                break;
-            }
+        while let Some((head, tail)) = modifier(rest) {
             match head.to_ascii_lowercase().as_str() {
                 "ctrl" | "control" | "c" => modifiers.ctrl = true,
                 "alt" | "meta" | "option" | "m" | "a" => modifiers.alt = true,
@@ -201,7 +190,7 @@ impl Chord {
             Key::Char(c) if m.ctrl => {
                 // Ctrl+H, I, M and [ are Backspace, Tab, Enter and Esc on the wire.
                 !m.shift
-                    && (matches!(c, 'a'..='z' if !matches!(c, 'h' | 'i' | 'm'))
+                    && (c.is_ascii_lowercase() && !matches!(c, 'h' | 'i' | 'm')
                         || matches!(c, ' ' | '_' | '\\' | ']' | '^'))
             }
             Key::Char(_) => true,
@@ -212,6 +201,17 @@ impl Chord {
             _ => true,
         }
     }
+}
+
+/// The first modifier of a chord and what follows it; none when only the key is left. A mark at the
+/// very start or end is a key itself.
+fn modifier(text: &str) -> Option<(&str, &str)> {
+    let (at, mark) = text
+        .char_indices()
+        .skip(1)
+        .find(|(_, c)| *c == '-' || *c == '+')?;
+    let tail = &text[at + mark.len_utf8()..];
+    (!tail.is_empty()).then(|| (&text[..at], tail))
 }
 
 /// Sequences as the person sees them: "Ctrl+X a".

@@ -77,15 +77,9 @@ impl Parser {
         let (parameters, intermediates) = rest.split_at(split);
         let parameters = Parameters::parse(parameters);
         match (prefix, intermediates, last) {
-            (Some(b'<'), b"", b'M' | b'm') => {
-                if parameters.len() == 3 {
-                    self.mouse(
-                        parameters.get(0, 0),
-                        parameters.get(1, 0),
-                        parameters.get(2, 0),
-                        last == b'm',
-                    );
-                }
+            (Some(b'<'), b"", b'M' | b'm') if parameters.len() == 3 => {
+                let number = |field| parameters.get(field, 0);
+                self.mouse(number(0), number(1), number(2), last == b'm');
             }
             (Some(b'?'), _, _) => self.private_report(&parameters, intermediates, last),
             (None, b"", b'I') => self.event(TerminalEvent::Focus(true)),
