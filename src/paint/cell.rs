@@ -112,7 +112,7 @@ impl Shown {
         match self.width {
             1 => {
                 !matches!(first, '\u{2300}'..='\u{23ff}' | '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}'
-                | '\u{e000}'..='\u{f8ff}' | '\u{10000}'..)
+                | '\u{e000}'..='\u{f8ff}' | '\u{fffd}' | '\u{10000}'..)
             }
             2 => {
                 matches!(first, '\u{3000}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}'

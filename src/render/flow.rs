@@ -218,6 +218,9 @@ pub(super) struct Line {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prefix {
     parts: Vec<Part>,
+    width: usize,
+    /// Containers for which there was no room; all of them lie within those that have parts.
+    hidden: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -229,20 +232,34 @@ struct Part {
 
 impl Prefix {
     pub fn width(&self) -> usize {
-        self.parts.iter().map(|p| p.width).sum()
+        self.width
+    }
+
+    /// Whether a part of so many cells leaves half of the row to the text.
+    pub fn has_room_for(&self, cells: usize, row: usize) -> bool {
+        self.hidden == 0 && self.width + cells <= row / 2
+    }
+
+    /// Begins a container that shows nothing. Nesting may be deeper than any row is wide, so these
+    /// are only counted.
+    pub fn push_hidden(&mut self) {
+        self.hidden += 1;
     }
 
     /// A part that looks the same on every row.
     pub fn push(&mut self, span: Span) {
+        let width = span.width();
+        self.width += width;
         self.parts.push(Part {
             first: None,
-            width: span.width(),
+            width,
             rest: span,
         });
     }
 
     /// A mark for the first row, `width` cells wide; blank below.
     pub fn push_mark(&mut self, mark: Vec<Span>, width: usize) {
+        self.width += width;
         self.parts.push(Part {
             first: Some(mark),
             rest: Span::new(" ".repeat(width), Role::Frame),
@@ -253,8 +270,10 @@ impl Prefix {
     /// Puts another mark in place of the one that waits for its row; false when none waits.
     pub fn replace_mark(&mut self, mark: &Span) -> bool {
         match self.parts.last_mut() {
-            Some(part) if part.first.is_some() => {
+            Some(part) if part.first.is_some() && self.hidden == 0 => {
+                self.width -= part.width;
                 part.width = mark.width();
+                self.width += part.width;
                 part.rest = Span::new(" ".repeat(part.width), Role::Frame);
                 part.first = Some(vec![mark.clone()]);
                 true
@@ -263,14 +282,18 @@ impl Prefix {
         }
     }
 
-    /// Takes the last part off; its mark if no row has shown it.
+    /// Ends the innermost container.
     pub fn pop(&mut self) {
-        self.parts.pop();
+        if self.hidden > 0 {
+            self.hidden -= 1;
+        } else if let Some(part) = self.parts.pop() {
+            self.width -= part.width;
+        }
     }
 
-    /// Whether a mark waits for its row.
+    /// Whether the mark of the innermost container waits for its row.
     pub fn has_mark(&self) -> bool {
-        self.parts.iter().any(|p| p.first.is_some())
+        self.hidden == 0 && self.parts.last().is_some_and(|p| p.first.is_some())
     }
 
     /// The spans for the next row.

@@ -8,7 +8,7 @@ pub fn may_open(target: &str) -> bool {
     };
     let is_plain = target
         .chars()
-        .all(|c| !c.is_control() && !c.is_whitespace() && c != '\u{fffd}');
+        .all(|c| !c.is_control() && !c.is_whitespace() && !is_mark(c));
     is_plain
         && match scheme.to_ascii_lowercase().as_str() {
             "http" | "https" => rest
@@ -17,6 +17,14 @@ pub fn may_open(target: &str) -> bool {
             "mailto" => rest.contains('@') && !rest.starts_with('-'),
             _ => false,
         }
+}
+
+/// What cleaning leaves where something was taken out.
+fn is_mark(c: char) -> bool {
+    matches!(
+        c,
+        '\u{2400}'..='\u{2426}' | '\u{fffd}' | '\u{27e8}' | '\u{27e9}'
+    )
 }
 
 /// Whether the text of a link says something else than where it leads.
@@ -68,7 +76,8 @@ fn address_len(rest: &str) -> usize {
         .find(|c: char| {
             c.is_whitespace()
                 || c.is_control()
-                || matches!(c, '<' | '>' | '"' | '`' | '|' | '\u{fffd}' | '“' | '”')
+                || is_mark(c)
+                || matches!(c, '<' | '>' | '"' | '`' | '|' | '“' | '”')
                 || matches!(c, '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ff20}')
         })
         .unwrap_or(rest.len());

@@ -367,7 +367,7 @@ impl<'a> Writer<'a> {
         if self.has_room_for(2) {
             self.prefix.push(Span::new(bar, role));
         } else {
-            self.prefix.push(Span::new("", Role::Frame));
+            self.prefix.push_hidden();
         }
         self.containers.push(Container::Other);
         self.quotes.push(self.out.rows.len());
@@ -415,7 +415,7 @@ impl<'a> Writer<'a> {
         if self.has_room_for(width) {
             self.prefix.push_mark(mark, width);
         } else {
-            self.prefix.push(Span::new("", Role::Frame));
+            self.prefix.push_hidden();
             for span in mark {
                 self.push_as(span.role, &span.text);
             }
@@ -423,7 +423,7 @@ impl<'a> Writer<'a> {
     }
 
     fn has_room_for(&self, cells: usize) -> bool {
-        self.prefix.width() + cells <= self.around.options.cells() / 2
+        self.prefix.has_room_for(cells, self.around.options.cells())
     }
 
     /// Ends a container with a mark; what holds nothing shows the mark alone.
