@@ -1065,7 +1065,7 @@ fn a_long_conversation_costs_a_screen() {
     let (middle, ..) = window(&store, Place::Remote(RemoteId::from("m20000")), 25, 25);
     assert_eq!((middle.len(), &middle[25]), (51, &fixture::entry(20_000)));
     assert_eq!(search(&store, "#33333").len(), 1);
-    assert_eq!(stored(&store).unread, Unread::Count(10_000));
+    assert_eq!(stored(&store).unread, Unread::Count(1000));
     let total: usize = pages::pages(&store, account(), conversation())
         .map(|page| page.unwrap().len())
         .sum();

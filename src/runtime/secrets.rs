@@ -72,7 +72,8 @@ pub struct Found {
     pub passed_over: Option<String>,
 }
 
-/// One request to a keyring.
+/// One request to a keyring. Without the feature no keyring reads what is in it.
+#[cfg_attr(not(feature = "secret-service"), allow(dead_code))]
 #[derive(Clone, Debug)]
 enum Request {
     Read,

@@ -8,7 +8,7 @@ use crate::domain::{
 use rusqlite::{Connection, OptionalExtension, params};
 
 /// Counting unread messages stops here.
-const UNREAD_LIMIT: i64 = 10_000;
+const UNREAD_LIMIT: i64 = 1000;
 
 /// The row of a conversation.
 pub(super) fn row_of(

@@ -2,12 +2,13 @@
 //!
 //! A query is a list of terms that must all occur; quotes hold a term with spaces together. Terms
 //! of three characters and more are found anywhere in a word through the trigram table. Shorter
-//! ones are filtered out of what the longer ones found. With short terms only, words that begin
-//! with them are found in all of history, and a bounded look through the newest messages finds them
-//! inside of words as well (scripts without spaces need that).
+//! ones are filtered out of what the longer ones found. With short terms only, whole words are found
+//! in all of history, and a bounded look through the newest messages finds them inside of words as
+//! well (scripts without spaces need that).
 //!
 //! Row ids are in the order of time (see the schema), so no query has to sort, and each stops as
-//! soon as the page is full.
+//! soon as the page is full. `CROSS JOIN` keeps SQLite from another order of loops, for which it
+//! would have to read and sort everything that was found.
 
 use super::rows::author_of;
 use crate::domain::{AccountId, ConversationId, RemoteId, SearchHit};
@@ -126,8 +127,8 @@ fn find_grams(
 ) -> rusqlite::Result<()> {
     let sql = format!(
         "SELECT {COLUMNS} FROM entry_grams
-         JOIN entry ON entry.id = entry_grams.rowid
-         JOIN conversation ON conversation.id = entry.conversation
+         CROSS JOIN entry ON entry.id = entry_grams.rowid
+         CROSS JOIN conversation ON conversation.id = entry.conversation
          WHERE entry_grams MATCH ?1 AND conversation.is_gone = 0
            AND (?2 IS NULL OR conversation.account = ?2)
            AND (?3 IS NULL OR conversation.ident = ?3)
@@ -152,15 +153,15 @@ fn find_words(
     let words: Vec<String> = terms
         .iter()
         .filter(|term| term.chars().any(char::is_alphanumeric))
-        .map(|term| format!("{}*", quote(term)))
+        .map(|term| quote(term))
         .collect();
     if words.is_empty() {
         return Ok(());
     }
     let sql = format!(
         "SELECT {COLUMNS} FROM entry_words
-         JOIN entry ON entry.id = entry_words.rowid
-         JOIN conversation ON conversation.id = entry.conversation
+         CROSS JOIN entry ON entry.id = entry_words.rowid
+         CROSS JOIN conversation ON conversation.id = entry.conversation
          WHERE entry_words MATCH ?1 AND conversation.is_gone = 0
            AND (?2 IS NULL OR conversation.account = ?2)
            AND (?3 IS NULL OR conversation.ident = ?3)
@@ -212,7 +213,7 @@ fn scan(
 ) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM entry
-         JOIN conversation ON conversation.id = entry.conversation
+         CROSS JOIN conversation ON conversation.id = entry.conversation
          WHERE entry.is_indexed = 1 AND conversation.is_gone = 0
            AND (?1 IS NULL OR conversation.account = ?1)
            AND (?2 IS NULL OR conversation.ident = ?2)
@@ -239,6 +240,8 @@ fn scan(
 /// The terms of a query, in lower case.
 fn terms(query: &str) -> Vec<String> {
     let mut terms = Vec::new();
+    // SQLite would end the query there.
+    let query = query.replace('\0', " ");
     for (index, part) in query.split('"').enumerate() {
         if index % 2 == 1 {
             terms.push(part.trim().to_lowercase());
