@@ -35,11 +35,33 @@ struct Player {
     ids: BTreeMap<String, Value>,
     scenes: String,
     patches: usize,
+    /// The last id that the driver gave to a frame of each type.
+    latest: BTreeMap<String, Value>,
+    /// Announced sizes of files.
+    sizes: BTreeMap<String, u64>,
 }
 
 impl Player {
+    fn new(kind: &str, id_key: &'static str, sign_of_life: &'static str) -> Self {
+        Self {
+            lab: Lab::new(&LabSetup::new(kind)),
+            id_key,
+            sign_of_life,
+            ids: BTreeMap::new(),
+            scenes: String::new(),
+            patches: 0,
+            latest: BTreeMap::new(),
+            sizes: BTreeMap::new(),
+        }
+    }
+
     fn take(&mut self, outputs: &[Output]) {
         for output in outputs {
+            if let Output::Frame(frame @ Frame::Text(_)) = output {
+                let ours: Value = serde_json::from_str(frame.as_text().unwrap()).unwrap();
+                let name = ours["type"].as_str().unwrap().to_owned();
+                self.latest.insert(name, ours[self.id_key].clone());
+            }
             let Output::Event(event) = output else {
                 continue;
             };
@@ -90,6 +112,14 @@ impl Player {
                     return;
                 }
             }
+        }
+    }
+
+    /// A recorded frame stands for one that the driver wrote by itself.
+    fn pair(&mut self, recorded: &Value) {
+        if let Some(ours) = self.latest.get(recorded["type"].as_str().unwrap()) {
+            self.ids
+                .insert(recorded[self.id_key].to_string(), ours.clone());
         }
     }
 
@@ -227,14 +257,7 @@ fn pheby_command(frame: &Value, decisions: &str) -> Option<String> {
 
 #[test]
 fn a_recorded_pheby_agent_leads_to_the_stated_scenes() {
-    let mut player = Player {
-        lab: Lab::new(&LabSetup::new("pheby")),
-        id_key: "request_id",
-        sign_of_life: r#"{"type":"pong"}"#,
-        ids: BTreeMap::new(),
-        scenes: String::new(),
-        patches: 0,
-    };
+    let mut player = Player::new("pheby", "request_id", r#"{"type":"pong"}"#);
     let (mut scene, mut clock) = (String::new(), 0.0);
     for (t, name, is_ours, frame) in recorded("pheby") {
         player.pass(((t - clock) * 1000.0).max(0.0) as u64);
@@ -260,4 +283,102 @@ fn a_recorded_pheby_agent_leads_to_the_stated_scenes() {
     }
     player.end_scene();
     player.compare("pheby");
+}
+
+/// The command behind a recorded frame of an Iris client; none for what the driver does by itself.
+fn iris_command(frame: &Value, sizes: &BTreeMap<String, u64>) -> Option<String> {
+    let conversation = word(&frame["chat_id"]);
+    let payload = &frame["payload"];
+    Some(match frame["type"].as_str().unwrap() {
+        "message.send" if payload["media_refs"].is_null() => {
+            format!("send {conversation} {}", word(&payload["text"]))
+        }
+        "picker.select" => format!(
+            "answer {conversation} {} choice {}",
+            json!(format!("picker {}", payload["picker_id"].as_str().unwrap())),
+            word(&payload["value"])
+        ),
+        "media.pull" => {
+            let media = payload["media_id"].as_str().unwrap();
+            format!(
+                "fetch {media} transfer={} size={}",
+                frame["id"], sizes[media]
+            )
+        }
+        // The words of the message that follows in the recording.
+        "media.upload.start" => format!(
+            "send default \"look at it\" file:99:{}:{}:{}",
+            payload["filename"].as_str().unwrap(),
+            payload["size"],
+            payload["mime"].as_str().unwrap()
+        ),
+        _ => return None,
+    })
+}
+
+#[test]
+fn a_recorded_iris_agent_leads_to_the_stated_scenes() {
+    let mut player = Player::new("iris", "id", r#"{"v":1,"type":"pong","payload":{}}"#);
+    let (mut scene, mut clock) = (String::new(), 0.0);
+    for (t, name, is_ours, frame) in recorded("iris") {
+        player.pass(((t - clock) * 1000.0).max(0.0) as u64);
+        clock = f64::max(t, clock);
+        if name != scene {
+            player.end_scene();
+            player.scenes.push_str(&format!("== {name}\n"));
+            scene = name;
+        }
+        let kind = frame["type"].as_str().unwrap().to_owned();
+        if is_ours {
+            match iris_command(&frame, &player.sizes) {
+                _ if kind == "hello" => {
+                    let outputs = player.lab.link_up();
+                    player.note(&outputs, &frame);
+                    player.take(&outputs);
+                }
+                Some(line) => {
+                    player.give(command(&line), &frame);
+                    if kind == "media.upload.start" {
+                        for line in [
+                            "chunk 99 \"".to_owned() + &"x".repeat(40_000) + "\"",
+                            "end 99 40000".to_owned(),
+                        ] {
+                            let outputs = driver_lab::outputs(&mut player.lab, &line);
+                            player.take(&outputs);
+                        }
+                    }
+                }
+                None => player.pair(&frame),
+            }
+            continue;
+        }
+        if kind == "media.offer" {
+            let payload = &frame["payload"];
+            player.sizes.insert(
+                payload["media_id"].as_str().unwrap().to_owned(),
+                payload["size"].as_u64().unwrap(),
+            );
+        }
+        if kind == "media.pull.end" {
+            // The recording leaves bytes out.
+            let pulled = frame["id"].as_u64().unwrap();
+            let sizes: Vec<u64> = player.sizes.values().copied().collect();
+            let size = sizes[usize::try_from(pulled - 20).unwrap()];
+            let bytes = json!("x".repeat(usize::try_from(size).unwrap())).to_string();
+            let outputs = driver_lab::outputs(&mut player.lab, &format!("<bytes {bytes}"));
+            player.take(&outputs);
+        }
+        player.receive(frame.clone());
+        if kind == "media.pull.end" {
+            let line = format!("stored {} 1", frame["id"]);
+            let outputs = driver_lab::outputs(&mut player.lab, &line);
+            player.take(&outputs);
+        }
+        if kind == "hello.ack" {
+            // This gateway was not asked for what was missed.
+            player.receive(json!({"v": 1, "type": "sync.done", "payload": {"cursor": 0}}));
+        }
+    }
+    player.end_scene();
+    player.compare("iris");
 }

@@ -471,9 +471,7 @@ fn close_reason(line: &str) -> CloseReason {
 /// Carries out one input line of a transcript; the lines that come of it.
 pub fn perform(lab: &mut Lab, line: &str) -> Vec<String> {
     let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
-    let transfer = || TransferId(words(rest)[0].parse().unwrap());
-    let outputs = match verb {
-        "up" => lab.link_up(),
+    match verb {
         "down" => {
             let reason = close_reason(rest);
             // In the order of the shell: the driver is asked before it forgets the link.
@@ -481,8 +479,31 @@ pub fn perform(lab: &mut Lab, line: &str) -> Vec<String> {
             let outputs = lab.input(Input::LinkDown { reason });
             let mut lines: Vec<String> = outputs.iter().flat_map(output_lines).collect();
             lines.push(format!("= dial: {retry:?}"));
-            return lines;
+            lines
         }
+
+        "glance" => {
+            let key = lab.driver.glance(&Frame::text(lengthen(rest)));
+            vec![match key {
+                Some(key) => format!("= key {:?}", key.0),
+                None => "= no key".to_owned(),
+            }]
+        }
+        "redact" => {
+            let frame = lab.driver.redact(&Frame::text(lengthen(rest)));
+            vec![format!("= {}", shorten(frame.as_text().unwrap_or("bytes")))]
+        }
+
+        _ => outputs(lab, line).iter().flat_map(output_lines).collect(),
+    }
+}
+
+/// Carries out one input line that only makes the driver say something.
+pub fn outputs(lab: &mut Lab, line: &str) -> Vec<Output> {
+    let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let transfer = || TransferId(words(rest)[0].parse().unwrap());
+    match verb {
+        "up" => lab.link_up(),
         "<" => lab.frame(&lengthen(rest)),
         "<bytes" => {
             let bytes = Bytes::from(words(rest)[0].clone());
@@ -540,20 +561,8 @@ pub fn perform(lab: &mut Lab, line: &str) -> Vec<String> {
                 },
             })
         }
-        "glance" => {
-            let key = lab.driver.glance(&Frame::text(lengthen(rest)));
-            return vec![match key {
-                Some(key) => format!("= key {:?}", key.0),
-                None => "= no key".to_owned(),
-            }];
-        }
-        "redact" => {
-            let frame = lab.driver.redact(&Frame::text(lengthen(rest)));
-            return vec![format!("= {}", shorten(frame.as_text().unwrap_or("bytes")))];
-        }
         other => panic!("no such input: {other}"),
-    };
-    outputs.iter().flat_map(output_lines).collect()
+    }
 }
 
 // ---------------------------------------------------------------------------------------------

@@ -169,7 +169,7 @@ impl Iris {
         } else {
             self.on_output(&lane);
         }
-        self.count_news();
+        self.count_news(&lane, &remote);
         self.picked(&lane);
         let of = self.lanes.lane(&lane);
         of.end(&remote);
@@ -189,11 +189,12 @@ impl Iris {
     }
 
     /// Words of a replay that nobody here has seen yet are told together when it is over.
-    fn count_news(&mut self) {
+    fn count_news(&mut self, lane: &ConversationId, message: &RemoteId) {
         if let Provenance::Replayed {
             was_announced: false,
             ..
         } = self.provenance
+            && !self.lanes.lane(lane).has_ended(message)
         {
             self.session.news += 1;
         }
@@ -316,7 +317,7 @@ impl Iris {
         let remote = RemoteId::from(stop.message_id.as_str());
         let text = shown(&stop.final_text);
         let footer = footer(&stop.runtime, stop.model.as_deref(), stop.tokens);
-        self.count_news();
+        self.count_news(&lane, &remote);
         let is_replay = self.is_replay();
         let of = self.lanes.lane(&lane);
         of.activity += 1;
