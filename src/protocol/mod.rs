@@ -72,7 +72,7 @@ pub fn launch(
 /// Whether there is a driver for accounts of this kind.
 pub fn speaks(endpoint: &Endpoint) -> bool {
     match endpoint {
-        Endpoint::Pheby(_) => true,
-        Endpoint::Iris(_) | Endpoint::Omi(_) => false,
+        Endpoint::Pheby(_) | Endpoint::Iris(_) => true,
+        Endpoint::Omi(_) => false,
     }
 }
