@@ -2,6 +2,7 @@
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use std::io::{Read, Write};
+use std::num::NonZeroU16;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -46,14 +47,35 @@ pub fn program(home: &Path, arguments: &[&str]) -> CommandBuilder {
 impl Pty {
     /// Starts a command on a terminal of this size.
     pub fn start(command: CommandBuilder, columns: u16, rows: u16) -> Self {
-        let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size).expect("a pseudo terminal");
-        let child = pair.slave.spawn_command(command).expect("the program starts");
+        let size = PtySize {
+            rows,
+            cols: columns,
+            pixel_width: 0,
+            pixel_height: 0,
+        };
+        let pair = native_pty_system()
+            .openpty(size)
+            .expect("a pseudo terminal");
+        let child = pair
+            .slave
+            .spawn_command(command)
+            .expect("the program starts");
         drop(pair.slave);
-        let mut reader = pair.master.try_clone_reader().expect("the terminal can be read");
-        let writer = Arc::new(Mutex::new(pair.master.take_writer().expect("the terminal can be written")));
+        let mut reader = pair
+            .master
+            .try_clone_reader()
+            .expect("the terminal can be read");
+        let writer = Arc::new(Mutex::new(
+            pair.master
+                .take_writer()
+                .expect("the terminal can be written"),
+        ));
         let model = Arc::new((
-            Mutex::new(Model { screen: vt100::Parser::new(rows, columns, 0), raw: Vec::new(), is_closed: false }),
+            Mutex::new(Model {
+                screen: vt100::Parser::new(at_least_one(rows), at_least_one(columns), 0),
+                raw: Vec::new(),
+                is_closed: false,
+            }),
             Condvar::new(),
         ));
         let (for_reader, for_answers) = (Arc::clone(&model), Arc::clone(&writer));
@@ -79,13 +101,20 @@ impl Pty {
                 }
             }
         });
-        Self { model, writer, child, master: pair.master }
+        Self {
+            model,
+            writer,
+            child,
+            master: pair.master,
+        }
     }
 
     /// Types bytes.
     pub fn send(&self, bytes: impl AsRef<[u8]>) {
         let mut writer = self.writer.lock().expect("the writer");
-        writer.write_all(bytes.as_ref()).expect("the terminal takes keys");
+        writer
+            .write_all(bytes.as_ref())
+            .expect("the terminal takes keys");
         writer.flush().expect("the terminal takes keys");
     }
 
@@ -99,8 +128,34 @@ impl Pty {
                 return text;
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero() && !(model.is_closed), "waited for {what}; the screen is:\n{text}");
-            model = self.model.1.wait_timeout(model, left.min(Duration::from_millis(500))).expect("the model").0;
+            assert!(
+                !left.is_zero() && !(model.is_closed),
+                "waited for {what}; the screen is:\n{text}"
+            );
+            model = self
+                .model
+                .1
+                .wait_timeout(model, left.min(Duration::from_millis(500)))
+                .expect("the model")
+                .0;
+        }
+    }
+
+    /// Types bytes again and again, a moment apart, until the screen satisfies `holds`.
+    pub fn keep_sending(&self, bytes: &str, what: &str, holds: impl Fn(&str) -> bool) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let text = self.screen();
+            if holds(&text) {
+                return text;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "waited for {what}; the screen is:\n{text}"
+            );
+            self.send(bytes);
+            let model = self.model.0.lock().expect("the model");
+            drop(self.model.1.wait_timeout(model, Duration::from_millis(200)));
         }
     }
 
@@ -116,7 +171,13 @@ impl Pty {
 
     /// What is on the screen.
     pub fn screen(&self) -> String {
-        self.model.0.lock().expect("the model").screen.screen().contents()
+        self.model
+            .0
+            .lock()
+            .expect("the model")
+            .screen
+            .screen()
+            .contents()
     }
 
     /// Everything the program wrote.
@@ -126,9 +187,22 @@ impl Pty {
 
     /// Another size.
     pub fn resize(&self, columns: u16, rows: u16) {
-        self.model.0.lock().expect("the model").screen.screen_mut().set_size(rows, columns);
-        let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
-        self.master.resize(size).expect("the terminal changes its size");
+        self.model
+            .0
+            .lock()
+            .expect("the model")
+            .screen
+            .screen_mut()
+            .set_size(at_least_one(rows), at_least_one(columns));
+        let size = PtySize {
+            rows,
+            cols: columns,
+            pixel_width: 0,
+            pixel_height: 0,
+        };
+        self.master
+            .resize(size)
+            .expect("the terminal changes its size");
     }
 
     /// The process id.
@@ -149,7 +223,11 @@ impl Pty {
             if let Some(status) = self.child.try_wait().expect("the child can be asked") {
                 return status.exit_code();
             }
-            assert!(Instant::now() < deadline, "it does not end; the screen is:\n{}", self.screen());
+            assert!(
+                Instant::now() < deadline,
+                "it does not end; the screen is:\n{}",
+                self.screen()
+            );
             // Woken by the end of its output, which comes with the end of the program.
             let model = self.model.0.lock().expect("the model");
             drop(self.model.1.wait_timeout(model, Duration::from_millis(50)));
@@ -162,6 +240,10 @@ impl Drop for Pty {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn at_least_one(cells: u16) -> NonZeroU16 {
+    NonZeroU16::new(cells).unwrap_or(NonZeroU16::MIN)
 }
 
 /// Whether `bytes` holds `part`.

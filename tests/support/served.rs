@@ -49,15 +49,23 @@ impl Served {
         for option in options {
             arguments.extend(["--set", option]);
         }
-        let mut child = command(home, &arguments).stdout(Stdio::piped()).spawn().expect("the gateways start");
+        let mut child = command(home, &arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the gateways start");
         let stdout = child.stdout.take().expect("its output");
         let gateways = BufReader::new(stdout)
             .lines()
             .map_while(Result::ok)
             .filter_map(|line| {
                 let value: serde_json::Value = serde_json::from_str(&line).ok()?;
-                let field = |name: &str| value.get(name).and_then(|v| v.as_str()).map(str::to_owned);
-                Some(Gateway { protocol: field("protocol")?, url: field("url")?, secret: field("secret")? })
+                let field =
+                    |name: &str| value.get(name).and_then(|v| v.as_str()).map(str::to_owned);
+                Some(Gateway {
+                    protocol: field("protocol")?,
+                    url: field("url")?,
+                    secret: field("secret")?,
+                })
             })
             .take(2)
             .collect();
@@ -66,7 +74,10 @@ impl Served {
 
     /// The gateway of one protocol.
     pub fn gateway(&self, protocol: &str) -> &Gateway {
-        self.gateways.iter().find(|gateway| gateway.protocol == protocol).expect("the gateway is served")
+        self.gateways
+            .iter()
+            .find(|gateway| gateway.protocol == protocol)
+            .expect("the gateway is served")
     }
 
     /// Ends them at once, as a crash would.
@@ -86,12 +97,28 @@ impl Drop for Served {
 pub fn add_account(home: &Path, name: &str, gateway: &Gateway) {
     let variable = format!(
         "TRIALOGUE_SECRET_{}",
-        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect::<String>()
+        name.chars()
+            .map(|c| if c.is_ascii_alphanumeric() {
+                c.to_ascii_uppercase()
+            } else {
+                '_'
+            })
+            .collect::<String>()
     );
-    let output = command(home, &["account", "add", &gateway.protocol, name, &gateway.url, "--no-keyring"])
-        .env(variable, &gateway.secret)
-        .output()
-        .expect("the program runs");
+    let output = command(
+        home,
+        &[
+            "account",
+            "add",
+            &gateway.protocol,
+            name,
+            &gateway.url,
+            "--no-keyring",
+        ],
+    )
+    .env(variable, &gateway.secret)
+    .output()
+    .expect("the program runs");
     assert!(
         output.status.success(),
         "account add: {}{}",
