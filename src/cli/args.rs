@@ -46,9 +46,6 @@ pub struct Global {
     /// Nothing turns or moves by itself
     #[arg(long, global = true)]
     pub reduced_motion: bool,
-    /// Chat as append-only lines: for screen readers, TERM=dumb and serial lines
-    #[arg(long, global = true)]
-    pub plain: bool,
     /// Write a log to this file (level by RUST_LOG; secrets are never in it)
     #[arg(long, global = true, value_name = "FILE")]
     pub log: Option<PathBuf>,

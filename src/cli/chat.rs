@@ -310,7 +310,7 @@ pub fn run_with(
 ) -> Result<Exit, Failure> {
     if !std::io::stdout().is_terminal() || std::env::var("TERM").is_ok_and(|term| term == "dumb") {
         return Err(Failure::usage(
-            "the chat needs a terminal; for scripts use `trialogue send` (and `--plain` where a screen cannot be drawn)",
+            "the chat needs a terminal; for scripts use `trialogue send`",
         ));
     }
     let options = ScreenOptions {

@@ -96,6 +96,13 @@ pub fn main() -> u8 {
 }
 
 fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
+    let _log = match &cli.global.log {
+        Some(path) => Some(
+            crate::runtime::log::start(path)
+                .map_err(|error| Failure::usage(format!("--log {}: {error}", path.display())))?,
+        ),
+        None => None,
+    };
     match &cli.verb {
         None => chat::run(&cli.global),
         Some(Verb::Demo(demo)) => demo::run(&cli.global, demo),

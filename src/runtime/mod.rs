@@ -2,11 +2,13 @@
 
 pub mod clock;
 pub mod coalesce;
+pub mod colours;
 pub mod desktop;
 pub mod editor;
 pub mod engine;
 pub mod frame;
 pub mod input;
+pub mod log;
 pub mod oneshot;
 pub mod output;
 pub mod screen;

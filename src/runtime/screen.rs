@@ -5,6 +5,7 @@
 //! pace allows it and the terminal took the last frame.
 
 use super::clock::Clock;
+use super::colours::Colourist;
 use super::desktop;
 use super::engine::{Engine, Inner};
 use super::frame::Pace;
@@ -99,6 +100,7 @@ pub struct Screen {
     bytes_in: mpsc::Receiver<Bytes>,
     parser: Parser,
     memo: Memo,
+    colourist: Colourist,
     theme: Theme,
     hits: HitMap,
     pace: Pace,
@@ -140,6 +142,7 @@ impl Screen {
             bytes_in,
             parser: Parser::new(parser_options(place.over_ssh, false)),
             memo: Memo::default(),
+            colourist: Colourist::default(),
             theme,
             hits: HitMap::default(),
             pace: Pace::default(),
@@ -538,6 +541,9 @@ impl Screen {
         if self.theme.name != *name {
             self.theme = pick_theme(name, self.options.depth);
         }
+        for coloured in self.colourist.take() {
+            self.memo.coloured(coloured);
+        }
         self.buffer.reset();
         let drawn = view::draw(
             &self.engine.state,
@@ -560,6 +566,12 @@ impl Screen {
         self.pace.drawn(self.clock.now(), bytes.len());
         let _ = self.writer.write(bytes);
         self.hits = drawn.hits;
+        for job in drawn.wants {
+            let inner = self.engine.inner();
+            self.colourist.colour(job, move || {
+                let _ = inner.blocking_send(Inner::Shell(Box::new(ShellReply::Highlighted)));
+            });
+        }
         if let Some(facts) = drawn.facts {
             self.engine.apply(Event::Layout(Box::new(facts)));
         }
