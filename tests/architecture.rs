@@ -9,6 +9,7 @@ use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// One room: what it may import of ours, and which outside crates it may use.
 struct Room {
@@ -223,15 +224,18 @@ struct Source {
     paths: Vec<Found>,
     /// Identifiers, and words of string literals.
     words: Vec<(String, usize)>,
+    /// Modules it declares: a path that begins with one of them leads to no outside crate.
+    modules: BTreeSet<String>,
+    has_head: bool,
 }
 
 #[test]
 fn modules_import_only_what_the_table_allows() {
     let mut wrong = String::new();
-    for file in sources() {
-        let Some(room) = room_of(&file) else { continue };
-        for found in read(&file).paths {
-            let Some(target) = target_of(&found.segments, &file) else {
+    for (file, source) in sources() {
+        let Some(room) = room_of(file) else { continue };
+        for found in &source.paths {
+            let Some(target) = target_of(&found.segments, file) else {
                 continue;
             };
             let is_room = ROOMS.iter().any(|room| room.name == target);
@@ -242,7 +246,7 @@ fn modules_import_only_what_the_table_allows() {
                 && target == "config"
                 && found.segments.get(2).is_none_or(|part| part != "account");
             if !is_allowed || is_too_wide {
-                report(&mut wrong, &file, found.line, &found.segments.join("::"));
+                report(&mut wrong, file, found.line, &found.segments.join("::"));
             }
         }
     }
@@ -255,21 +259,21 @@ fn modules_import_only_what_the_table_allows() {
 #[test]
 fn drivers_do_not_know_each_other() {
     let mut wrong = String::new();
-    for file in sources() {
-        let module = module_of(&file);
+    for (file, source) in sources() {
+        let module = module_of(file);
         let Some(own) = module
             .get(1)
             .filter(|part| module[0] == "protocol" && PROTOCOLS.contains(&part.as_str()))
         else {
             continue;
         };
-        for found in read(&file).paths {
+        for found in &source.paths {
             let names_another = found
                 .segments
                 .iter()
                 .any(|part| part != own && PROTOCOLS.contains(&part.as_str()));
             if names_another {
-                report(&mut wrong, &file, found.line, &found.segments.join("::"));
+                report(&mut wrong, file, found.line, &found.segments.join("::"));
             }
         }
     }
@@ -280,16 +284,15 @@ fn drivers_do_not_know_each_other() {
 fn outside_crates_stand_where_they_belong() {
     let known = dependencies();
     let mut wrong = String::new();
-    for file in sources() {
-        let Some(room) = room_of(&file) else { continue };
-        let local = local_modules(&file);
-        for found in read(&file).paths {
+    for (file, source) in sources() {
+        let Some(room) = room_of(file) else { continue };
+        for found in &source.paths {
             let first = found.segments[0].as_str();
             // A lone word is a variable or a field, not a path into a crate.
             if found.is_method
                 || found.segments.len() < 2
                 || !known.contains(first)
-                || local.contains(first)
+                || source.modules.contains(first)
             {
                 continue;
             }
@@ -299,7 +302,7 @@ fn outside_crates_stand_where_they_belong() {
                     AllBut(crates) => !crates.contains(&first),
                 };
             if !is_allowed {
-                report(&mut wrong, &file, found.line, &found.segments.join("::"));
+                report(&mut wrong, file, found.line, &found.segments.join("::"));
             }
         }
     }
@@ -309,12 +312,12 @@ fn outside_crates_stand_where_they_belong() {
 #[test]
 fn pure_rooms_read_no_clock_no_chance_no_environment_and_no_file() {
     let mut wrong = String::new();
-    for file in sources() {
-        let Some(room) = room_of(&file) else { continue };
+    for (file, source) in sources() {
+        let Some(room) = room_of(file) else { continue };
         if !PURE.contains(&room.name) {
             continue;
         }
-        for found in read(&file).paths {
+        for found in &source.paths {
             let is_banned = if found.is_method {
                 BANNED_METHODS.contains(&found.segments[0].as_str())
             } else {
@@ -326,7 +329,7 @@ fn pure_rooms_read_no_clock_no_chance_no_environment_and_no_file() {
                 })
             };
             if is_banned {
-                report(&mut wrong, &file, found.line, &found.segments.join("::"));
+                report(&mut wrong, file, found.line, &found.segments.join("::"));
             }
         }
     }
@@ -336,17 +339,17 @@ fn pure_rooms_read_no_clock_no_chance_no_environment_and_no_file() {
 #[test]
 fn protocols_are_named_only_where_they_live() {
     let mut wrong = String::new();
-    for file in sources() {
-        if may_name_protocols(&file) {
+    for (file, source) in sources() {
+        if may_name_protocols(file) {
             continue;
         }
-        for (word, line) in read(&file).words {
+        for (word, line) in &source.words {
             // The crate's own place in a list of modules is no name of a protocol.
-            if parts(&word)
+            if parts(word)
                 .iter()
                 .any(|part| PROTOCOLS.contains(&part.as_str()))
             {
-                report(&mut wrong, &file, line, &word);
+                report(&mut wrong, file, *line, word);
             }
         }
     }
@@ -359,8 +362,9 @@ fn protocols_are_named_only_where_they_live() {
 #[test]
 fn every_file_says_what_it_holds() {
     let silent: Vec<_> = sources()
-        .into_iter()
-        .filter(|file| !std::fs::read_to_string(file).unwrap().starts_with("//!"))
+        .iter()
+        .filter(|(_, source)| !source.has_head)
+        .map(|(file, _)| file)
         .collect();
     assert!(silent.is_empty(), "files without a `//!` head: {silent:#?}");
 }
@@ -405,21 +409,26 @@ fn report(wrong: &mut String, file: &Path, line: usize, what: &str) {
     let _ = writeln!(wrong, "  {file}:{line}  {what}");
 }
 
-fn sources() -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                files.push(path);
+/// Every file of the program, read once for all tests.
+fn sources() -> &'static [(PathBuf, Source)] {
+    static SOURCES: OnceLock<Vec<(PathBuf, Source)>> = OnceLock::new();
+    SOURCES.get_or_init(|| {
+        let mut files = Vec::new();
+        let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|ending| ending == "rs") {
+                    let source = read_text(&std::fs::read_to_string(&path).unwrap());
+                    files.push((path, source));
+                }
             }
         }
-    }
-    files.sort();
-    files
+        files.sort_by(|a, b| a.0.cmp(&b.0));
+        files
+    })
 }
 
 /// The module a file is, from the crate root on; empty for the root.
@@ -475,26 +484,12 @@ fn dependencies() -> BTreeSet<String> {
         .collect()
 }
 
-/// Modules a file declares: a path that begins with one of them leads to no outside crate.
-fn local_modules(file: &Path) -> BTreeSet<String> {
-    let syntax = syn::parse_file(&std::fs::read_to_string(file).unwrap()).unwrap();
-    syntax
-        .items
-        .iter()
-        .filter_map(|item| match item {
-            syn::Item::Mod(module) => Some(module.ident.to_string()),
-            _ => None,
-        })
-        .collect()
-}
-
-fn read(file: &Path) -> Source {
-    read_text(&std::fs::read_to_string(file).unwrap())
-}
-
 fn read_text(text: &str) -> Source {
     let tokens: TokenStream = syn::parse_str(text).unwrap();
-    let mut source = Source::default();
+    let mut source = Source {
+        has_head: text.starts_with("//!"),
+        ..Source::default()
+    };
     walk(tokens, &mut source);
     source
 }
@@ -530,7 +525,12 @@ fn walk(tokens: TokenStream, source: &mut Source) {
                 is_after_dot = punct.as_char() == '.';
                 at += 1;
             }
-            TokenTree::Ident(_) => {
+            TokenTree::Ident(ident) => {
+                if ident == "mod"
+                    && let Some(TokenTree::Ident(module)) = tokens.get(at + 1)
+                {
+                    source.modules.insert(module.to_string());
+                }
                 let before = source.paths.len();
                 at = path_at(&tokens, at, &[], source);
                 for found in &mut source.paths[before..] {

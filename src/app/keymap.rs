@@ -380,6 +380,11 @@ impl Keymap {
     }
 }
 
+/// Keys as the person sees them: the half of a sequence that was typed so far.
+pub fn shown(chords: &[Chord]) -> String {
+    label(chords)
+}
+
 /// The short hints of the status line, best first; the view takes as many as fit.
 pub fn hinted(context: Context) -> &'static [(Action, &'static str)] {
     use Action::*;

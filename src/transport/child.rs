@@ -63,13 +63,14 @@ pub async fn start(spec: &ChildSpec) -> Result<Link, CloseReason> {
     let tail = Arc::new(Mutex::new(Tail::default()));
     let (ended, endings) = mpsc::channel(1);
     let (output_done, output_end) = oneshot::channel();
+    let (errors_done, errors_end) = oneshot::channel();
     let reader = tokio::spawn(read_lines(
         stdout,
         arrivals.clone(),
         tail.clone(),
         output_done,
     ));
-    let errors = tokio::spawn(read_tail(stderr, tail.clone()));
+    let errors = tokio::spawn(read_tail(stderr, tail.clone(), errors_done));
     let writer = tokio::spawn(write(stdin, outgoing, spec.stop_line.clone(), ended));
     let supervisor = tokio::spawn(supervise(
         Group { child, _lock: lock },
@@ -77,6 +78,7 @@ pub async fn start(spec: &ChildSpec) -> Result<Link, CloseReason> {
         tail,
         endings,
         output_end,
+        errors_end,
     ));
     link.tasks.0.extend([supervisor, reader, errors, writer]);
     Ok(link)
@@ -247,6 +249,7 @@ async fn supervise(
     tail: Arc<Mutex<Tail>>,
     mut endings: mpsc::Receiver<WriterEnd>,
     mut output_end: oneshot::Receiver<()>,
+    errors_end: oneshot::Receiver<()>,
 ) {
     let mut is_output_open = true;
     let mut is_ours = false;
@@ -281,10 +284,14 @@ async fn supervise(
             },
     };
     group.kill();
-    if is_output_open {
-        // A grandchild may hold the pipe open for ever.
-        let _ = timeout(LAST_LINES, output_end).await;
-    }
+    // A grandchild may hold the pipes open for ever.
+    let last_lines = async {
+        if is_output_open {
+            let _ = output_end.await;
+        }
+        let _ = errors_end.await;
+    };
+    let _ = timeout(LAST_LINES, last_lines).await;
     let stderr_tail = tail.lock().map(|tail| tail.text()).unwrap_or_default();
     drop(group);
     let reason = match (is_ours, failure, status) {
@@ -427,16 +434,21 @@ impl Lines {
     }
 }
 
-async fn read_tail(mut stderr: impl AsyncRead + Unpin, tail: Arc<Mutex<Tail>>) {
+async fn read_tail(
+    mut stderr: impl AsyncRead + Unpin,
+    tail: Arc<Mutex<Tail>>,
+    done: oneshot::Sender<()>,
+) {
     let mut buffer = vec![0; 4 * 1024];
     while let Ok(count) = stderr.read(&mut buffer).await {
         if count == 0 {
-            return;
+            break;
         }
         if let Ok(mut tail) = tail.lock() {
             tail.push(&buffer[..count]);
         }
     }
+    let _ = done.send(());
 }
 
 /// The last bytes of standard error.

@@ -76,7 +76,7 @@ pub(crate) fn following(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
     };
     canvas.frame(outer, Role::Popup, Role::PopupBorder);
     canvas.hits.add(outer, crate::app::screen::Target::Nothing);
-    let typed = format!(" {} … ", crate::input::chord::label(&state.screen.pending));
+    let typed = format!(" {} … ", crate::app::keymap::shown(&state.screen.pending));
     canvas.put(
         outer.x + 2,
         outer.y,

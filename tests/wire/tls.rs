@@ -5,13 +5,16 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
 };
 use std::sync::Arc;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::server::TlsStream;
 use tokio_tungstenite::WebSocketStream;
-use trialogue::link::{CloseReason, LinkFailure};
+use trialogue::app::effect::TransferFile;
+use trialogue::link::{CloseReason, HttpBody, HttpMethod, HttpRequest, HttpSink, LinkFailure};
+use trialogue::text::SafeText;
 use trialogue::transport::dial::Target;
 
 /// An authority of this test, and its file.
@@ -103,6 +106,36 @@ async fn an_authority_of_ones_own_is_believed_when_its_file_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn files_go_over_the_same_tls_as_the_link() {
+    let authority = Authority::new();
+    let acceptor = authority.acceptor("localhost", false);
+    let server = Server::start().await;
+    let mut rig = Rig::connected(secure(server.port, Some(&authority)));
+    let _socket = accept(&server, &acceptor).await;
+    assert_eq!(rig.told().await, Told::Up(1));
+    let transfer = rig.open(TransferFile::Download {
+        name: SafeText::label("a.txt"),
+        limit: 100,
+    });
+    rig.request(HttpRequest {
+        transfer,
+        method: HttpMethod::Get,
+        path: "/attachments/1".into(),
+        query: Vec::new(),
+        content_type: None,
+        body: HttpBody::None,
+        sink: HttpSink::File { max: 100 },
+    });
+    let mut stream = acceptor.accept(server.raw().await).await.unwrap();
+    stream
+        .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+        .await
+        .unwrap();
+    assert_eq!(rig.told().await, Told::Http(200, String::new()));
+    assert_eq!(rig.told().await, Told::Done(5, 0x2c));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_authority_is_not_believed_and_the_way_out_is_named() {
     let words = distrust(Authority::new().acceptor("localhost", false), None).await;
     assert!(words.contains("ca_file"), "{words}");
@@ -130,7 +163,6 @@ async fn a_server_without_tls_is_told_from_a_wrong_certificate() {
     let server = Server::start().await;
     let mut rig = Rig::connected(secure(server.port, None));
     tokio::spawn(async move {
-        use tokio::io::AsyncWriteExt;
         let mut stream = server.raw().await;
         stream
             .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")

@@ -34,6 +34,8 @@ const OUT_FRAMES_AT_MOST: usize = 256;
 const OUT_BYTES_AT_MOST: usize = 8 * 1024 * 1024;
 /// After sleep the server must answer within this time.
 const PROBE: Duration = Duration::from_secs(5);
+/// Deadlines of a driver come no closer together.
+const DEADLINE_PAUSE: Duration = Duration::from_millis(5);
 /// Frames decoded before other tasks get their turn.
 const DECODED_AT_ONCE: u32 = 16;
 
@@ -56,6 +58,7 @@ pub(super) struct Task {
     tapped: VecDeque<SessionEvent>,
     is_inspected: bool,
     jumps: JumpWatch,
+    deadline_fed: Instant,
     /// The last word of the driver on its link.
     state: LinkState,
     pub(super) transfers: Transfers,
@@ -129,6 +132,7 @@ impl Task {
             tapped: VecDeque::new(),
             is_inspected: false,
             jumps: JumpWatch::new(clock.now()),
+            deadline_fed: Instant::now(),
             state: LinkState::Off,
             transfers: Transfers::new(cache),
             http: None,
@@ -279,7 +283,9 @@ impl Task {
     fn next_wake(&self) -> Instant {
         let mut wake = self.clock.instant(self.jumps.next_tick());
         if let Some(deadline) = self.driver.deadline() {
-            wake = wake.min(self.clock.instant(deadline));
+            // A driver whose deadline does not move on must not spin the processor.
+            let soonest = self.deadline_fed + DEADLINE_PAUSE;
+            wake = wake.min(self.clock.instant(deadline).max(soonest));
         }
         if let Attempt::Waiting { until } = self.links.attempt {
             wake = wake.min(until);
@@ -306,7 +312,9 @@ impl Task {
         }
         if let Some(deadline) = self.driver.deadline()
             && deadline.mono_ms <= now.mono_ms
+            && self.deadline_fed + DEADLINE_PAUSE <= Instant::now()
         {
+            self.deadline_fed = Instant::now();
             self.feed(Input::Deadline);
         }
     }
