@@ -3,6 +3,8 @@
 //! events, with a deadline that only a fault reaches.
 #![allow(clippy::unwrap_used)]
 
+#[path = "wire/gateways.rs"]
+mod gateways;
 #[path = "wire/http.rs"]
 mod http;
 #[path = "wire/links.rs"]

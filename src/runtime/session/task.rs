@@ -443,14 +443,13 @@ impl Task {
     }
 
     fn on_link_ended(&mut self, reason: CloseReason) {
+        // Asked before the driver forgets what it knew of this link.
+        let retry = self.driver.retry(&reason);
         let words = reason.words();
         self.record_down(&reason);
         self.links.ended();
         self.forget_link();
-        self.feed(Input::LinkDown {
-            reason: reason.clone(),
-        });
-        let retry = self.driver.retry(&reason);
+        self.feed(Input::LinkDown { reason });
         self.plan(retry, &words);
     }
 
