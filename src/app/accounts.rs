@@ -72,6 +72,14 @@ fn changed(state: &mut State, now: Moment, account: &AccountId, link: LinkState)
         of.last_failure = Some(reason.clone());
     }
     let is_ready = link == LinkState::Ready;
+    of.link_since = match link {
+        LinkState::Syncing | LinkState::Ready => of.link_since.or(Some(now)),
+        LinkState::Off
+        | LinkState::Connecting
+        | LinkState::Waiting { .. }
+        | LinkState::Refused { .. }
+        | LinkState::NeedsLogin(_) => None,
+    };
     if was_ready && !is_ready {
         of.ready_since = None;
         for here in of.conversations.values_mut() {
@@ -519,7 +527,10 @@ pub fn on_sync(
             });
             Vec::new()
         }
-        SyncEvent::Done { count } => attention::caught_up(state, account, count),
+        SyncEvent::Done { count } => {
+            super::runs::caught_up(state, now, account);
+            attention::caught_up(state, account, count)
+        }
         SyncEvent::ServerLostState => {
             if let Some(of) = state.account_mut(account) {
                 for here in of.conversations.values_mut() {
@@ -535,7 +546,6 @@ pub fn on_sync(
             for id in to_reopen(state, account) {
                 effects.extend(windows::open_on_server(state, account, &id));
             }
-            let _ = now;
             effects
         }
     }

@@ -572,12 +572,21 @@ fn merge_active(merger: &mut Merger<'_>, snapshot: &Snapshot) {
     }
     let draft = snapshot.draft.as_ref();
     let draft_remote = draft.and_then(|draft| draft.remote.clone());
+    if let Some(draft) = draft {
+        name_draft(merger, draft);
+    }
     // What was growing and is not the draft is over: it was matched with history, or it was cut.
+    let draft_key = draft_remote
+        .as_ref()
+        .and_then(|remote| merger.timeline.find_remote(remote))
+        .and_then(|slot| merger.timeline.at(slot))
+        .map(|entry| entry.key);
+    let is_draft = |message: &crate::domain::Message| Some(message.key) == draft_key;
     let over: Vec<MessageKey> = merger
         .timeline
         .all()
         .filter_map(Entry::message)
-        .filter(|message| message.is_streaming && message.remote != draft_remote)
+        .filter(|message| message.is_streaming && !is_draft(message))
         .map(|message| message.key)
         .collect();
     for key in over {
@@ -601,6 +610,11 @@ fn merge_active(merger: &mut Merger<'_>, snapshot: &Snapshot) {
         if let Some(slot) = draft_remote
             .as_ref()
             .and_then(|remote| merger.timeline.find_remote(remote))
+            && !merger
+                .timeline
+                .aliases
+                .iter()
+                .any(|(alias, _)| Some(alias) == draft_remote.as_ref())
             && let Some(message) = merger.timeline.at_mut(slot).and_then(Entry::message_mut)
         {
             // The server says that it still grows, whatever it looked like here.
@@ -611,6 +625,33 @@ fn merge_active(merger: &mut Merger<'_>, snapshot: &Snapshot) {
     }
     if snapshot.run.is_none() {
         merger.end_tools(None, crate::domain::ToolStatus::Cancelled);
+    }
+}
+
+/// The text of the active run may be in history already: then it is that row, under another id.
+fn name_draft(merger: &mut Merger<'_>, draft: &IncomingMessage) {
+    let text = draft.text.trim();
+    let Some(remote) = draft.remote.clone() else {
+        return;
+    };
+    if text.is_empty() || merger.timeline.find_remote(&remote).is_some() {
+        return;
+    }
+    let row = merger
+        .timeline
+        .entries
+        .iter()
+        .rev()
+        .filter_map(Entry::message)
+        .take_while(|message| message.author != Author::User)
+        .find(|message| {
+            message.author == Author::Assistant
+                && !message.is_seen_live_only
+                && message.body.raw().trim().starts_with(text)
+        })
+        .map(|message| message.key);
+    if let Some(key) = row {
+        merger.timeline.alias(remote, key);
     }
 }
 

@@ -6,8 +6,8 @@ use super::effect::Effect;
 use super::state::{Redraw, State};
 use super::{attention, decisions, outbox};
 use crate::domain::{
-    AccountId, CommandId, ConversationId, Moment, Provenance, Run, RunEvent, RunId, RunOutcome,
-    RunPhase, ToolCall, ToolStatus,
+    AccountId, CommandId, ConversationId, EntryBody, Moment, Provenance, Run, RunEvent, RunId,
+    RunOutcome, RunPhase, ToolCall, ToolStatus,
 };
 use std::time::Duration;
 
@@ -47,6 +47,9 @@ pub fn on_event(
         }
         RunEvent::ToolChanged { conversation, tool } => {
             ensure(state, account, &conversation);
+            if matches!(provenance, Provenance::Replayed { .. }) {
+                recognise(state, now, account, &conversation, &tool);
+            }
             tool_changed(state, now, account, &conversation, *tool);
             Vec::new()
         }
@@ -173,6 +176,70 @@ pub(super) fn seen(
     }
 }
 
+/// The end of a call that was missed may come under another id than its beginning, which a link
+/// before this one reported: the oldest one of that name that never ended is meant.
+fn recognise(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    id: &ConversationId,
+    tool: &ToolCall,
+) {
+    let Some(of) = state.account(account) else {
+        return;
+    };
+    let Some(here) = of.conversations.get(id) else {
+        return;
+    };
+    let is_known = here.timeline.find_tool(&tool.id).is_some();
+    if is_known || tool.status == ToolStatus::Running {
+        return;
+    }
+    let link_since = of.link_since.unwrap_or(now).wall_ms;
+    let begun = here.timeline.all().find_map(|entry| match &entry.body {
+        EntryBody::Tool(known)
+            if known.status == ToolStatus::Running
+                && known.name == tool.name
+                && entry.seen_at_ms < link_since =>
+        {
+            Some(known.id.clone())
+        }
+        _ => None,
+    });
+    if let Some(begun) = begun {
+        merging(state, now, account, id, |merger| {
+            merger.rekey_tool(&begun, &tool.id);
+        });
+        if let Some(of) = state.conversation_mut(account, id) {
+            of.running_tools.retain(|running| running.id != begun);
+        }
+    }
+}
+
+/// Everything that was missed is here: calls that an earlier link saw begin, in conversations where
+/// nothing runs, have ended unseen.
+pub(super) fn caught_up(state: &mut State, now: Moment, account: &AccountId) {
+    let Some(of) = state.account(account) else {
+        return;
+    };
+    let link_since = of.link_since.unwrap_or(now).wall_ms;
+    let is_stuck = |entry: &crate::domain::Entry| {
+        matches!(&entry.body, EntryBody::Tool(tool) if tool.status == ToolStatus::Running)
+            && entry.seen_at_ms < link_since
+    };
+    let stuck: Vec<ConversationId> = of
+        .conversations
+        .iter()
+        .filter(|(_, here)| here.run.is_none() && here.timeline.all().any(is_stuck))
+        .map(|(id, _)| id.clone())
+        .collect();
+    for id in stuck {
+        merging(state, now, account, &id, |merger| {
+            merger.end_tools(None, ToolStatus::Cancelled);
+        });
+    }
+}
+
 fn tool_changed(
     state: &mut State,
     now: Moment,
@@ -190,7 +257,7 @@ fn tool_changed(
         .find_tool(&tool.id)
         .and_then(|slot| of.timeline.at(slot))
         .and_then(|entry| match &entry.body {
-            crate::domain::EntryBody::Tool(tool) => Some((**tool).clone()),
+            EntryBody::Tool(tool) => Some((**tool).clone()),
             _ => None,
         })
         .unwrap_or(tool);
@@ -230,6 +297,7 @@ fn finished(
     let active = of.run.take_if(|active| active.id == *run);
     of.ended_run = Some(run.clone());
     let has_answer = of.run_has_answer;
+    let was_active = active.is_some();
     if active.is_some() {
         of.running_tools.clear();
         of.run_is_foreign = false;
@@ -245,7 +313,8 @@ fn finished(
     };
     merging(state, now, account, id, |merger| {
         merger.end_streaming(Some(run), is_cut);
-        merger.end_tools(Some(run), tools);
+        // There is one run at a time, so whatever an earlier one left running is over too.
+        merger.end_tools(if was_active { None } else { Some(run) }, tools);
         if is_cut || is_silent_end {
             merger.run_ended(run, outcome.clone());
         }
@@ -286,7 +355,7 @@ pub(super) fn on_snapshot(
                 .timeline
                 .all()
                 .filter_map(|entry| match &entry.body {
-                    crate::domain::EntryBody::Tool(tool) if tool.status == ToolStatus::Running => {
+                    EntryBody::Tool(tool) if tool.status == ToolStatus::Running => {
                         Some((**tool).clone())
                     }
                     _ => None,

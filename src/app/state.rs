@@ -200,6 +200,8 @@ pub struct AccountState {
     pub busy_refusals: BTreeMap<MessageKey, u8>,
     /// Answers of an earlier run of the program of which nobody knows whether they arrived.
     pub unproven: Vec<(DecisionId, ConversationId, Answer)>,
+    /// Since when there is a link, ready or not.
+    pub link_since: Option<Moment>,
     /// Since when commands may be sent over the present link.
     pub ready_since: Option<Moment>,
     /// Links that came to stand so far.
@@ -318,6 +320,8 @@ pub struct Timeline {
     /// Missed messages were written behind this order without being shown, because only the store
     /// can tell whether they are new.
     pub aside_from: Option<i64>,
+    /// Ids by which messages were known before history named them; late reports still use them.
+    pub aliases: Vec<(RemoteId, MessageKey)>,
     /// Messages deleted lately.
     pub buried: Vec<RemoteId>,
     /// Those messages, on their way into the batch.
@@ -420,6 +424,7 @@ impl AccountState {
             held: BTreeMap::new(),
             busy_refusals: BTreeMap::new(),
             unproven: Vec::new(),
+            link_since: None,
             ready_since: None,
             links: 0,
             last_failure: None,

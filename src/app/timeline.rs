@@ -17,6 +17,8 @@ use std::collections::BTreeSet;
 const TAIL: usize = 64;
 /// Deleted messages remembered here; the store remembers all of them.
 const BURIED: usize = 256;
+/// Former ids of messages remembered.
+const ALIASES: usize = 64;
 /// Wall clocks of server and client may differ by so much when a message is matched by its time.
 const CLOCK_SKEW_MS: i64 = 10 * 60 * 1000;
 
@@ -116,13 +118,25 @@ impl Timeline {
         self.entries.iter().rposition(&is_it).map(Slot::Window)
     }
 
-    /// Where the message with this remote id is.
+    /// Where the message with this remote id is, by the id it has now or had before.
     pub fn find_remote(&self, remote: &RemoteId) -> Option<Slot> {
         self.find(|entry| {
             entry
                 .message()
                 .is_some_and(|message| message.remote.as_ref() == Some(remote))
         })
+        .or_else(|| {
+            let (_, key) = self.aliases.iter().find(|(alias, _)| alias == remote)?;
+            self.find_key(*key)
+        })
+    }
+
+    /// Remembers another id of a message.
+    pub fn alias(&mut self, remote: RemoteId, key: MessageKey) {
+        self.aliases.retain(|(alias, _)| *alias != remote);
+        self.aliases.push((remote, key));
+        let extra = self.aliases.len().saturating_sub(ALIASES);
+        self.aliases.drain(..extra);
     }
 
     /// Where the entry with this key is.
@@ -354,6 +368,17 @@ impl Merger<'_> {
             .and_then(|remote| self.timeline.find_remote(remote))
             .or_else(|| self.find_own(&message));
         if let Some(slot) = slot {
+            let mut message = message;
+            let is_alias = message.remote.as_ref().is_some_and(|remote| {
+                self.timeline
+                    .aliases
+                    .iter()
+                    .any(|(alias, _)| alias == remote)
+            });
+            if is_alias {
+                // History's id stays.
+                message.remote = None;
+            }
             return Some(self.replace(slot, message, false));
         }
         if let Some(own) = self.own_by_text(&message) {
@@ -402,7 +427,19 @@ impl Merger<'_> {
 
     /// Merges into the entry in this slot what history says of it.
     pub fn confirm(&mut self, slot: Slot, message: IncomingMessage) -> MessageKey {
-        self.replace(slot, message, true)
+        let before = self
+            .timeline
+            .at(slot)
+            .and_then(|entry| entry.message())
+            .and_then(|known| known.remote.clone());
+        let key = self.replace(slot, message.clone(), true);
+        if let Some(before) = before
+            && message.remote.is_some()
+            && message.remote.as_ref() != Some(&before)
+        {
+            self.timeline.alias(before, key);
+        }
+        key
     }
 
     /// Our own message that this is the echo of: by command, else by its text, the oldest first.

@@ -1,0 +1,155 @@
+//! State, store, driver and gateway together, in virtual time: wherever the link is cut or the
+//! program dies, what is on screen in the end is what the server has, nothing twice and nothing
+//! lost.
+#![allow(clippy::unwrap_used)]
+
+#[path = "together/world.rs"]
+mod world;
+
+use trialogue::demo::engine::Setup;
+use trialogue::domain::*;
+use world::{Kind, World};
+
+/// A text that the library plays as this scene, with a mark of its own.
+fn words(word: &str) -> String {
+    format!("{word}: please, number one")
+}
+
+/// A gateway of a kind, with one conversation of it on screen.
+fn world_of(kind: Kind) -> World {
+    let setup = Setup {
+        speed: 1000,
+        ..Setup::default()
+    };
+    match kind {
+        Kind::Pheby => {
+            let readings = trialogue::demo::pheby::Readings::seen();
+            let gateway = trialogue::demo::pheby::Pheby::new(setup, readings);
+            let mut world = World::new(kind, Box::new(gateway));
+            world.open("Welcome");
+            world
+        }
+        Kind::Iris => {
+            let readings = trialogue::demo::iris::Readings::default();
+            let gateway = trialogue::demo::iris::Iris::new(setup, readings);
+            let mut world = World::new(kind, Box::new(gateway));
+            world.open_default();
+            world
+        }
+    }
+}
+
+/// One message from each side, each once.
+fn check(world: &World, text: &str, how: &str) {
+    let talk = world.talk();
+    let mine = talk
+        .iter()
+        .filter(|(author, said)| *author == Author::User && said == text)
+        .count();
+    assert_eq!(mine, 1, "{how}: own message\n{talk:#?}");
+    let mut answers: Vec<&str> = talk
+        .iter()
+        .filter(|(author, said)| *author == Author::Assistant && !said.is_empty())
+        .map(|(_, said)| said.as_str())
+        .collect();
+    let count = answers.len();
+    answers.sort_unstable();
+    answers.dedup();
+    assert_eq!(answers.len(), count, "{how}: an answer twice\n{talk:#?}");
+    for entry in world.entries() {
+        if let Some(message) = entry.message() {
+            assert!(!message.is_streaming, "{how}: still streaming {message:?}");
+            assert_ne!(
+                message.delivery,
+                Some(Delivery::InFlight),
+                "{how}: still in flight"
+            );
+        }
+        if let EntryBody::Tool(tool) = &entry.body {
+            assert_ne!(tool.status, ToolStatus::Running, "{how}: still running");
+        }
+    }
+}
+
+/// Plays a scene without a fault and says how many frames it took and what was said.
+fn undisturbed(kind: Kind, word: &str) -> (u64, Vec<(Author, String)>) {
+    let mut world = world_of(kind);
+    let before = world.client.frames;
+    world.say(&words(word));
+    world.run(60_000);
+    check(&world, &words(word), "undisturbed");
+    (world.client.frames - before, world.talk())
+}
+
+/// What happens to the client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fault {
+    Cut,
+    Kill,
+}
+
+/// Plays a scene with a fault at so many places; `EVERY_FRAME` in the environment tries them all.
+fn survives(kind: Kind, word: &str, fault: Fault, places: u64) {
+    let (frames, talk) = undisturbed(kind, word);
+    let step = if std::env::var_os("EVERY_FRAME").is_some() {
+        1
+    } else {
+        (frames / places).max(1)
+    };
+    for n in (1..=frames).step_by(usize::try_from(step).unwrap()) {
+        let how = format!("{kind:?} {word}, {fault:?} at frame {n} of {frames}");
+        let mut world = world_of(kind);
+        let at = Some(world.client.frames + n);
+        match fault {
+            Fault::Kill => world.client.kill_at = at,
+            Fault::Cut => world.client.cut_at = at,
+        }
+        world.say(&words(word));
+        world.run(90_000);
+        check(&world, &words(word), &how);
+        // What a restart cut off stays only where it was seen.
+        if word != "restart" {
+            assert_eq!(world.talk(), talk, "{how}");
+        }
+    }
+}
+
+#[test]
+fn a_pheby_answer_survives_a_cut_anywhere() {
+    survives(Kind::Pheby, "plain", Fault::Cut, 30);
+    survives(Kind::Pheby, "tools", Fault::Cut, 16);
+    for word in [
+        "think", "todo", "table", "empty", "file", "notice", "fail", "restart", "cut",
+    ] {
+        survives(Kind::Pheby, word, Fault::Cut, 4);
+    }
+}
+
+#[test]
+fn a_pheby_answer_survives_the_end_of_the_program_anywhere() {
+    survives(Kind::Pheby, "plain", Fault::Kill, 30);
+    survives(Kind::Pheby, "tools", Fault::Kill, 16);
+    for word in ["think", "todo", "empty", "file", "notice", "restart", "cut"] {
+        survives(Kind::Pheby, word, Fault::Kill, 3);
+    }
+}
+
+#[test]
+fn an_iris_answer_survives_a_cut_anywhere() {
+    survives(Kind::Iris, "plain", Fault::Cut, 30);
+    survives(Kind::Iris, "tools", Fault::Cut, 16);
+    for word in [
+        "think", "todo", "table", "empty", "file", "notice", "fail", "restart", "cut",
+    ] {
+        survives(Kind::Iris, word, Fault::Cut, 4);
+    }
+}
+
+#[test]
+fn an_iris_answer_survives_the_end_of_the_program_anywhere() {
+    survives(Kind::Iris, "plain", Fault::Kill, 30);
+    survives(Kind::Iris, "tools", Fault::Kill, 16);
+    for word in ["think", "todo", "empty", "file", "notice", "restart", "cut"] {
+        survives(Kind::Iris, word, Fault::Kill, 3);
+    }
+}
