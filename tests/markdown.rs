@@ -1,7 +1,8 @@
 //! The reading pane: Markdown, tool output and diffs to rows.
 #![allow(clippy::unwrap_used)]
 
-use trialogue::render::{self, Colours, Layout, Options, Row};
+use trialogue::render::{self, Colours, Emphasis, Layout, Options, Role, Row, Tint};
+use trialogue::text::SafeText;
 
 #[path = "markdown/corpus.rs"]
 mod corpus;
@@ -55,13 +56,267 @@ fn no_row_is_wider_than_asked() {
 }
 
 #[test]
-fn print() {
+fn the_corpus_looks_as_a_person_has_seen_it() {
     for (name, source) in corpus::ALL {
-        println!(
-            "=== {name}\n{}",
-            shown(&render::markdown(source, &Options::new(60)))
-        );
+        let mut pages = String::new();
+        for width in [40, 80, 120, 200] {
+            let rows = render::markdown(source, &Options::new(width));
+            pages.push_str(&format!("{width:-<width$}\n", width = usize::from(width)));
+            pages.push_str(&shown(&rows));
+        }
+        let name: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        insta::assert_snapshot!(format!("corpus_{name}"), pages);
     }
+}
+
+fn spans(rows: &[Row]) -> Vec<(String, Role)> {
+    rows.iter()
+        .flat_map(|row| &row.spans)
+        .map(|span| (span.text.clone(), span.role))
+        .collect()
+}
+
+fn span(text: &str, role: Role) -> (String, Role) {
+    (text.to_owned(), role)
+}
+
+#[test]
+fn styles_nest() {
+    let rows = render::markdown("a **b *c* ~~d~~** `e`", &Options::new(40));
+    let found: Vec<_> = rows[0]
+        .spans
+        .iter()
+        .map(|s| (s.text.as_str(), s.role, s.emphasis))
+        .collect();
+    let bold = Emphasis::BOLD;
+    let plain = Emphasis::NONE;
+    assert_eq!(
+        found,
+        [
+            ("a ", Role::Text, plain),
+            ("b ", Role::Text, bold),
+            ("c", Role::Text, bold.with(Emphasis::ITALIC)),
+            (" ", Role::Text, bold),
+            ("d", Role::Text, bold.with(Emphasis::STRIKE)),
+            (" ", Role::Text, plain),
+            ("e", Role::Code, plain),
+        ]
+    );
+}
+
+#[test]
+fn a_wrapped_link_leads_there_from_every_row() {
+    let target = "https://a.example/a/very/long/path/that/does/not/fit/in/one/row";
+    let rows = render::markdown(
+        &format!("[some text that wraps]({target})"),
+        &Options::new(20),
+    );
+    assert!(rows.len() > 3);
+    for row in &rows {
+        for span in row.spans.iter().filter(|s| !s.text.trim().is_empty()) {
+            assert_eq!(span.link.as_deref(), Some(target), "{:?}", span.text);
+        }
+    }
+    let joined: String = rows
+        .iter()
+        .map(|r| r.text().trim_end().to_owned())
+        .collect();
+    assert!(joined.ends_with(&format!("({target})")), "{joined}");
+}
+
+#[test]
+fn a_copy_knows_which_rows_are_one_line() {
+    let rows = render::markdown("one two three four five\nsix", &Options::new(10));
+    let joins: Vec<(String, bool)> = rows.iter().map(|r| (r.text(), r.joins)).collect();
+    let row = |text: &str, joins| (text.to_owned(), joins);
+    assert_eq!(
+        joins,
+        [
+            row("one two", false),
+            row("three four", true),
+            row("five", true),
+            row("six", false)
+        ]
+    );
+}
+
+#[test]
+fn blocks_of_code_can_be_copied_whole() {
+    let source = "text\n\n```rust\nfn a() {\n    b();\n}\n```\n\n- item\n  ```\n  x\n  ```\n";
+    let mut layout = Layout::default();
+    layout.update(source, &Options::new(12), &Colours::default());
+    let blocks = layout.code_blocks();
+    let found: Vec<_> = blocks
+        .iter()
+        .map(|b| (b.language.as_str(), b.text.as_str()))
+        .collect();
+    assert_eq!(found, [("rust", "fn a() {\n    b();\n}"), ("", "x")]);
+    for block in &blocks {
+        let first = layout.rows()[block.rows.start].text();
+        assert!(first.contains('┌'), "{first}");
+        assert!(layout.rows()[block.rows.end - 1].text().contains('└'));
+    }
+}
+
+#[test]
+fn long_lines_of_code_are_wrapped_or_cut_as_asked() {
+    let source = "```\nabcdefghijklmnopqrstuvwxyz\n```";
+    let wrapped = render::markdown(source, &Options::new(14));
+    assert_eq!(wrapped[1].text(), "│ abcdefghijkl");
+    assert_eq!(wrapped[2].text(), "│ mnopqrstuvwx");
+    assert!(wrapped[2].joins);
+    let options = Options {
+        wrap_code: false,
+        ..Options::new(14)
+    };
+    let cut = render::markdown(source, &options);
+    assert_eq!(cut[1].text(), "│ abcdefghijk…");
+    let shifted = render::markdown(
+        source,
+        &Options {
+            code_shift: 8,
+            ..options
+        },
+    );
+    assert_eq!(shifted[1].text(), "│ …jklmnopqrs…");
+    let to_the_end = render::markdown(
+        source,
+        &Options {
+            code_shift: 20,
+            ..options
+        },
+    );
+    assert_eq!(to_the_end[1].text(), "│ …vwxyz");
+}
+
+#[test]
+fn code_stands_plain_until_its_colours_are_there() {
+    let source =
+        "A:\n\n```rust\n// note\nlet x = \"s\";\n```\n\nafter\n\n```nosuchlanguage\nx\n```\n";
+    let options = Options::new(40);
+    let mut colours = Colours::default();
+    let mut layout = Layout::default();
+    layout.update(source, &options, &colours);
+    let plain = layout.rows().to_vec();
+    let wants = layout.wants();
+    assert_eq!(wants.len(), 2);
+    for job in &wants {
+        colours.insert(render::highlight::colour(job));
+    }
+    layout.update(source, &options, &colours);
+    assert_eq!(layout.wants(), []);
+    assert_eq!(shown(layout.rows()), shown(&plain));
+    let found = spans(layout.rows());
+    for wanted in [
+        span("// note", Role::Comment),
+        span("let", Role::Type),
+        span("\"s\"", Role::String),
+        span("x", Role::CodeBlock),
+    ] {
+        assert!(found.contains(&wanted), "{wanted:?} in {found:?}");
+    }
+    // Text that comes behind leaves them alone, and a cold layout shows the same.
+    layout.update(&format!("{source}\nmore"), &options, &colours);
+    let mut cold = Layout::default();
+    cold.update(&format!("{source}\nmore"), &options, &colours);
+    assert_eq!(layout.rows(), cold.rows());
+    assert_eq!(layout.wants(), []);
+}
+
+#[test]
+fn an_open_or_huge_block_of_code_wants_no_colours() {
+    for source in [
+        "```rust\nlet x",
+        "```rust\nlet x = 1;\n",
+        "```\nlet x = 1;\n```\n",
+    ] {
+        let mut layout = Layout::default();
+        layout.update(source, &Options::new(40), &Colours::default());
+        assert_eq!(layout.wants(), [], "{source:?}");
+    }
+    assert_eq!(render::Job::new("rust", &"x\n".repeat(40_000)), None);
+}
+
+#[test]
+fn colours_of_tools_become_styles_and_all_else_stays_to_be_read() {
+    let text = "\x1b[31;1mred\x1b[0m plain \x1b[38;5;208mo\x1b[48;2;1;2;3mb\x1b[39;49m\x1b[2K x \x1b[92mok\nstill\x1b[m.";
+    let tint = |foreground, background| Role::Tinted {
+        foreground,
+        background,
+    };
+    let none = Tint::Default;
+    let wanted = [
+        span("red", tint(Tint::Palette(1), none)),
+        span(" plain ", Role::Text),
+        span("o", tint(Tint::Palette(208), none)),
+        span("b", tint(Tint::Palette(208), Tint::Rgb(1, 2, 3))),
+        span("␛[2K x ", Role::Text),
+        span("ok", tint(Tint::Palette(10), none)),
+        span("still", tint(Tint::Palette(10), none)),
+        span(".", Role::Text),
+    ];
+    let rows = render::ansi(text, &Options::new(60));
+    assert_eq!(spans(&rows), wanted);
+    assert_eq!(rows[0].spans[0].emphasis, Emphasis::BOLD);
+    // The same from text that was cleaned on its way in.
+    let cleaned = SafeText::prose(text);
+    assert_eq!(render::ansi(cleaned.as_str(), &Options::new(60)), rows);
+    // Hidden text is no way to hide.
+    let hidden = render::ansi("\x1b[8msecret\x1b[38;5", &Options::new(60));
+    assert_eq!(spans(&hidden), [span("secret␛[38;5", Role::Text)]);
+}
+
+const DIFF: &str = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -9,4 +9,4 @@ fn main\n same\n-let old = 1;\n+let new = 1;\n--- not a head\n+++ neither\n";
+
+#[test]
+fn a_diff_tells_its_lines_apart() {
+    assert!(render::looks_like_diff(DIFF));
+    assert!(!render::looks_like_diff("- a list\n- of things\n+ more\n"));
+    let rows = render::diff(DIFF, &Options::new(60));
+    assert_eq!(
+        spans(&rows),
+        [
+            span("diff --git a/x b/x", Role::DiffFile),
+            span("--- a/x", Role::DiffFile),
+            span("+++ b/x", Role::DiffFile),
+            span("@@ -9,4 +9,4 @@ fn main", Role::DiffHunk),
+            span(" ", Role::DiffContext),
+            span("same", Role::DiffContext),
+            span("-", Role::DiffRemoved),
+            span("let ", Role::DiffRemoved),
+            span("old", Role::DiffRemovedPart),
+            span(" = 1;", Role::DiffRemoved),
+            span("+", Role::DiffAdded),
+            span("let ", Role::DiffAdded),
+            span("new", Role::DiffAddedPart),
+            span(" = 1;", Role::DiffAdded),
+            span("-", Role::DiffRemoved),
+            span("-- not a head", Role::DiffRemoved),
+            span("+", Role::DiffAdded),
+            span("++ neither", Role::DiffAdded),
+        ]
+    );
+}
+
+#[test]
+fn a_wide_diff_stands_side_by_side() {
+    let options = Options {
+        side_by_side_from: 60,
+        ..Options::new(61)
+    };
+    let rows = render::diff(DIFF, &options);
+    let halves = |left: &str, right: &str| format!("{left:<29} │ {right}\n");
+    let heads = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -9,4 +9,4 @@ fn main\n".to_owned();
+    assert_eq!(
+        shown(&rows),
+        heads
+            + &halves(" 9  same", " 9  same")
+            + &halves("10 -let old = 1;", "10 +let new = 1;")
+            + &halves("11 --- not a head", "11 +++ neither")
+    );
 }
 
 /// Pieces from which texts are put together that a parser may read another way with each piece.
@@ -192,6 +447,47 @@ mod random {
                     prop_assert!(!row.text().contains(char::is_control), "{:?}", row.text());
                 }
             }
+        }
+    }
+}
+
+#[test]
+#[ignore = "prints times"]
+fn times() {
+    let section = corpus::ALL
+        .iter()
+        .map(|(_, s)| *s)
+        .collect::<String>()
+        .replace("---\n", "");
+    let colours = Colours::default();
+    for kilobytes in [10, 60, 1000] {
+        let mut source = String::new();
+        while source.len() < kilobytes * 1000 {
+            source.push_str(&section);
+            source.push_str("\n\n");
+        }
+        for (name, more) in [
+            ("prose", "words that come "),
+            ("code", "let x = 1;\n"),
+            ("list", "- item\n"),
+        ] {
+            let mut whole = source.clone();
+            if name == "code" {
+                whole.push_str("\n```rust\nfn x() {\n");
+            }
+            let mut layout = Layout::default();
+            let start = std::time::Instant::now();
+            layout.update(&whole, &Options::new(90), &colours);
+            let scratch = start.elapsed();
+            let start = std::time::Instant::now();
+            for _ in 0..200 {
+                whole.push_str(more);
+                layout.update(&whole, &Options::new(90), &colours);
+            }
+            println!(
+                "{kilobytes} KB {name}: scratch {scratch:?}, step {:?}",
+                start.elapsed() / 200
+            );
         }
     }
 }

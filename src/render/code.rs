@@ -135,30 +135,54 @@ pub(super) fn fit_line(spans: Vec<Span>, cells: usize, options: &Options) -> Vec
     }
 }
 
+/// Breaks behind a blank where one is near the end of the row, else anywhere. The blank stays, so
+/// the rows put together are the line.
 fn wrap_line(spans: &[Span], cells: usize) -> Vec<Row> {
-    let mut rows = Vec::new();
-    let mut row = Row::default();
-    let mut used = 0;
-    for span in spans {
-        let mut start = 0;
-        for cluster in clusters(&span.text) {
-            if used + cluster.width > cells && used > 0 {
-                push_piece(&mut row, span, start, cluster.at);
-                start = cluster.at;
-                rows.push(std::mem::replace(
-                    &mut row,
-                    Row {
-                        spans: Vec::new(),
-                        joins: true,
-                    },
-                ));
-                used = 0;
-            }
-            used += cluster.width;
+    let text: String = spans.iter().map(|s| s.text.as_str()).collect();
+    let mut breaks = Vec::new();
+    let mut start = 0;
+    let (mut used, mut blank) = (0, None);
+    for cluster in clusters(&text) {
+        if used + cluster.width > cells && cluster.at > start {
+            let (at, rest) = match blank {
+                Some((at, cells_before)) => (at, used - cells_before),
+                None => (cluster.at, 0),
+            };
+            breaks.push(at);
+            (start, used, blank) = (at, rest, None);
         }
-        push_piece(&mut row, span, start, span.text.len());
+        used += cluster.width;
+        if cluster.text == " " && used * 4 > cells * 3 {
+            blank = Some((cluster.at + 1, used));
+        }
     }
-    rows.push(row);
+    breaks.push(text.len());
+    let mut rows = Vec::with_capacity(breaks.len());
+    let mut span_start = 0;
+    let mut pieces = spans.iter().peekable();
+    let mut from = 0;
+    for to in breaks {
+        let mut row = Row {
+            spans: Vec::new(),
+            joins: from > 0,
+        };
+        while let Some(span) = pieces.peek() {
+            let span_end = span_start + span.text.len();
+            push_piece(
+                &mut row,
+                span,
+                from.max(span_start) - span_start,
+                to.min(span_end) - span_start,
+            );
+            if span_end > to {
+                break;
+            }
+            span_start = span_end;
+            pieces.next();
+        }
+        rows.push(row);
+        from = to;
+    }
     rows
 }
 

@@ -6,8 +6,8 @@ use super::flow::{Flow, Line, Prefix};
 use super::row::{Emphasis, Role, Row, Span};
 use pulldown_cmark::Alignment;
 
-/// A column narrower than this is no column.
-const LEAST: usize = 4;
+/// Cells that words may want for themselves, at best and at least.
+const WORDS: [usize; 3] = [24, 16, 10];
 /// A table of more cells is shown as records: it is no longer looked at as a table.
 const MOST_CELLS: usize = 20_000;
 
@@ -75,14 +75,12 @@ impl Table {
         if wanted.iter().sum::<usize>() <= room {
             return Some(wanted);
         }
-        // No column gives up more than it must: words stay whole where that leaves room for all.
-        let mut least: Vec<usize> = needed.iter().map(|n| (*n).min(20)).collect();
-        if least.iter().sum::<usize>() > room {
-            least = wanted.iter().map(|w| (*w).min(LEAST)).collect();
-        }
-        if least.iter().sum::<usize>() > room {
-            return None;
-        }
+        // Words stay whole where that leaves room for all; else the long ones are parted, and where
+        // short ones would have to be, it is no table to read.
+        let least = WORDS.iter().find_map(|longest| {
+            let least: Vec<usize> = needed.iter().map(|n| (*n).min(*longest)).collect();
+            (least.iter().sum::<usize>() <= room).then_some(least)
+        })?;
         let mut widths = least;
         let mut left = room - widths.iter().sum::<usize>();
         // What is left goes to those that still want, the narrowest first, so that columns that

@@ -62,4 +62,187 @@ pub const ALL: &[(&str, &str)] = &[
         "def traps",
         "[a]: https://one.example\n[a]\n\n- x\n\n  [b]: https://two.example\n\n[b] and [c][b]\n\n> [c]: https://three.example\n\n[c]\n\n[d]:\nhttps://four.example\n'title'\n\n[d]\n[e]: not a definition, it is in a paragraph\n",
     ),
+    ("answer: build failure", ANSWER_BUILD),
+    ("answer: comparison", ANSWER_COMPARISON),
+    ("answer: review", ANSWER_REVIEW),
+    ("answer: 日本語", ANSWER_JAPANESE),
+    (
+        "answer: right to left",
+        "**שלום**, זה טקסט מעורב with English and `code` בתוך משפט.\n\n- العنصر الأول\n- می‌خواهم\n\n| שם | value |\n|---|---|\n| אחד | 1 |\n",
+    ),
+    ("answer: runbook", ANSWER_RUNBOOK),
 ];
+
+const ANSWER_BUILD: &str = r#"# Why the build fails
+
+A dependency is missing: `tokio-util` is used in `src/link.rs:14`, but **not** listed in
+`Cargo.toml`. The compiler says so in its first error; the other 23 follow from it.
+
+```text
+error[E0432]: unresolved import `tokio_util`
+  --> src/link.rs:14:5
+   |
+14 | use tokio_util::codec::{FramedRead, LinesCodec};
+   |     ^^^^^^^^^^ use of undeclared crate or module
+```
+
+## What to do
+
+1. Add the dependency:
+
+   ```toml
+   [dependencies]
+   tokio-util = { version = "0.7", features = ["codec"] }
+   ```
+
+2. Run the build again:
+
+   ```console
+   $ cargo build --release
+      Compiling trialogue v0.1.0
+   ```
+
+3. If it *still* fails, look at the [feature list][features] and at
+   https://docs.rs/tokio-util/latest/tokio_util/codec/index.html.
+
+> [!TIP]
+> `cargo add tokio-util -F codec` does the first step for you.
+
+---
+
+Checked:
+
+- [x] the lock file is not stale
+- [x] no `[patch]` section
+- [ ] the minimum Rust version
+
+[features]: https://docs.rs/crate/tokio-util/latest/features "Feature flags"
+"#;
+
+const ANSWER_COMPARISON: &str = r#"Short answer: **take the second one** unless you need the graph view.
+
+| | Iris | Pheby | Omi |
+|:--|:--:|:--:|--:|
+| Transport | WebSocket | WebSocket + HTTP | child process |
+| Text arrives as | whole text so far | whole text so far | pieces |
+| Approvals | a reply in the chat | `approval.respond` with one of the choices that the gateway sent | by local policy |
+| Cost of 1,000 messages | 0.12 € | 0.09 € | 0 € |
+| 评价 | ★★★☆☆ | ★★★★★ | ★★★★☆ |
+
+Some details:
+
+* **Iris** keeps a cursor[^cursor]; after a drop it *replays*.
+* **Pheby** sends a snapshot, so nothing is replayed at all.
+  * It is bounded to 500 messages.
+  * Older ones stay as they are ~~until they expire~~.
+* **Omi** has no network; the child's standard output *is* the link.
+
+The formula for the delay is $d_n = \min(60, 2^n) \cdot (0.5 + r)$, with $r$ random in $[0, 1)$.
+
+[^cursor]: An opaque string. It is stored in the same transaction as the messages, so a crash
+    never skips one.
+"#;
+
+const ANSWER_REVIEW: &str = r#"I read the change. Two things are wrong and one is a matter of taste.
+
+### 1. The lock is held across an await
+
+```diff
+--- a/src/store.rs
++++ b/src/store.rs
+@@ -41,7 +41,8 @@ impl Store {
+     pub async fn put(&self, row: Row) -> Result<()> {
+-        let mut map = self.map.lock().unwrap();
+-        self.disk.write(&row).await?;
++        self.disk.write(&row).await?;
++        let mut map = self.map.lock().unwrap_or_else(PoisonError::into_inner);
+         map.insert(row.key, row);
+         Ok(())
+     }
+```
+
+### 2. `is_empty` lies
+
+> A set is empty when its length is zero.
+>
+> -- the documentation of `is_empty`
+
+But here it is `self.len() <= 1`. That breaks `drain()`:
+
+```rust
+/// Takes everything out.
+pub fn drain(&mut self) -> Vec<T> {
+    let mut out = Vec::with_capacity(self.len()); // one too many
+    while !self.is_empty() { out.push(self.pop().expect("not empty, so there is one more element to take")); }
+    out
+}
+```
+
+### 3. Taste
+
+Names like `get_x` are not used elsewhere; see <https://rust-lang.github.io/api-guidelines/naming.html>
+and [the house style](https://example.com/house/style#names).
+"#;
+
+const ANSWER_JAPANESE: &str = r#"## 設定ファイルの場所
+
+設定は `~/.config/trialogue/config.toml` にあります。次の手順で確認してください：
+
+1. **端末**を開きます。
+2. `trialogue doctor` を実行します。長い行は、語の途中でも折り返されますが、句読点（「、」や「。」）が行頭に来ることはありません。
+3. 出力を確認します 👍🏽。
+
+| 項目 | 説明 | 既定値 |
+|------|------|-------:|
+| `theme` | 配色の名前。`dark` または `light` | `dark` |
+| `mouse` | マウスを使うかどうか | `true` |
+| 👨‍👩‍👧‍👦 家族 | 結合文字 é と 🇯🇵 | 0 |
+
+> 注意：古い形式のファイルは読み込まれません。
+"#;
+
+const ANSWER_RUNBOOK: &str = r#"Runbook
+=======
+
+Before you start
+----------------
+
+* Tell the others.
+* Take a snapshot:
+  ```sh
+  pg_dump --format=custom --file="/var/backups/db-$(date +%F).dump" --jobs=4 --verbose postgresql://backup@db.internal.example/production
+  ```
+* Check that it is **complete**:
+    1. list it,
+    2. restore it to `db-test`,
+       1. with the same version,
+       2. without the owners,
+          - unless they exist,
+            - which they do not;
+    3. count the rows.
+
+The steps
+---------
+
+Step | Command | Who
+--- | --- | ---
+stop | `systemctl stop app` | on call
+move | `mv /srv/app /srv/app.old && tar -xf /tmp/app.tar.zst -C /srv` | release manager
+start | `systemctl start app` | on call
+
+> [!CAUTION]
+> Do not skip the second step.
+> > Someone did, once.
+
+<details>
+<summary>Why not blue/green?</summary>
+
+Because of the <kbd>license</kbd> server.
+</details>
+
+    $ systemctl status app
+    ● app.service - The application
+       Active: active (running)
+
+Questions? Mail <ops@example.com>.
+"#;
