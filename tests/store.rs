@@ -1087,6 +1087,57 @@ fn pages_bring_entries_of_the_same_order_once() {
     });
 }
 
+#[test]
+fn all_hits_of_a_search_come_in_pages() {
+    on_both(|store| {
+        fixture::fill(store, &account(), &conversation(), 1200).unwrap();
+        let pages: Vec<usize> = pages::search(store, "#1".to_owned(), None, None)
+            .map(|page| page.unwrap().len())
+            .collect();
+        // #1, #10 to #19, #100 to #199, #1000 to #1200.
+        assert_eq!(pages.iter().sum::<usize>(), 1 + 10 + 100 + 201);
+        let newest = pages::newest(store, account(), conversation(), 3).unwrap();
+        assert_eq!(newest, [1198, 1199, 1200].map(fixture::entry));
+    });
+}
+
+#[test]
+fn a_conversation_is_found_by_what_a_person_calls_it() {
+    on_both(|store| {
+        let named = |id: &str, name: &'static str| Write::Conversation {
+            account: account(),
+            conversation: ConversationId::from(id),
+            info: Box::new(ConversationInfo {
+                name: SafeText::from(name),
+                ..ConversationInfo::default()
+            }),
+        };
+        commit(
+            store,
+            vec![
+                named("c1", "#Research"),
+                named("c2", "research log"),
+                named("research", "other"),
+                named("c4", "build"),
+            ],
+        );
+        let facts = start(store);
+        let check = |text: &str, wanted: &[&str]| {
+            let found: Vec<_> = pages::named(&facts.conversations, None, text)
+                .into_iter()
+                .map(|stored| stored.conversation.as_str())
+                .collect();
+            assert_eq!(found, wanted, "{text}");
+        };
+        check("research", &["research"]);
+        check("Research", &["c1"]);
+        check("#research", &["c1"]);
+        check("rese", &["c1", "c2"]);
+        check("nothing", &[]);
+        check("#", &[]);
+    });
+}
+
 // What only a file can suffer.
 
 #[test]

@@ -84,6 +84,9 @@ enum Request {
 /// A keyring: none when it has nothing under that name.
 type Keyring = Arc<dyn Fn(&str, &str, Request) -> Result<Option<Secret>, String> + Send + Sync>;
 
+/// Reads a variable.
+type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// The ladder of one profile.
 #[derive(Clone)]
 pub struct Ladder {
@@ -93,7 +96,7 @@ pub struct Ladder {
     keyring: Option<Keyring>,
     keyring_limit: Duration,
     command_limit: Duration,
-    environment: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    environment: Environment,
     is_silent: &'static AtomicBool,
 }
 

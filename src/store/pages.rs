@@ -1,7 +1,11 @@
-//! Reading a whole conversation in pages, for export, without ever holding more than one.
+//! Reading for code without a loop: a whole conversation or all hits of a search in pages, without
+//! ever holding more than one; the newest entries; a conversation by what a person calls it. All of
+//! it waits for the store.
 
 use super::{Handle, StoreError};
-use crate::domain::{AccountId, ConversationId, Entry, Found, Lookup, Place};
+use crate::domain::{
+    AccountId, ConversationId, Entry, Found, Lookup, Place, SearchHit, StoredConversation,
+};
 
 /// Entries in one page.
 const PAGE: usize = 500;
@@ -54,4 +58,104 @@ impl Iterator for Pages<'_> {
             }
         }
     }
+}
+
+/// The newest entries of a conversation, oldest of them first.
+pub fn newest(
+    store: &Handle,
+    account: AccountId,
+    conversation: ConversationId,
+    count: usize,
+) -> Result<Vec<Entry>, StoreError> {
+    let found = store.look_now(Lookup::Window {
+        account,
+        conversation,
+        around: Place::Newest,
+        before: count,
+        after: 0,
+    })?;
+    Ok(match found {
+        Found::Window { entries, .. } => entries,
+        _ => Vec::new(),
+    })
+}
+
+/// All hits of a search, newest first, page by page.
+pub struct Hits<'a> {
+    store: &'a Handle,
+    query: String,
+    account: Option<AccountId>,
+    conversation: Option<ConversationId>,
+    /// Where the next page begins; none after the last.
+    skip: Option<usize>,
+}
+
+/// Begins a search; without account or conversation it goes through all of them.
+pub fn search(
+    store: &Handle,
+    query: String,
+    account: Option<AccountId>,
+    conversation: Option<ConversationId>,
+) -> Hits<'_> {
+    Hits {
+        store,
+        query,
+        account,
+        conversation,
+        skip: Some(0),
+    }
+}
+
+impl Iterator for Hits<'_> {
+    type Item = Result<Vec<(AccountId, SearchHit)>, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let skip = self.skip.take()?;
+        let found = self.store.look_now(Lookup::Search {
+            query: self.query.clone(),
+            account: self.account.clone(),
+            conversation: self.conversation.clone(),
+            limit: PAGE,
+            skip,
+        });
+        match found {
+            Ok(Found::Search { hits, has_more, .. }) => {
+                self.skip = has_more.then(|| skip + hits.len());
+                (!hits.is_empty()).then_some(Ok(hits))
+            }
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+/// The conversations a person may mean: the one with this id, else those with this name (a leading
+/// `#` does not count), else those whose name begins so. Case does not count.
+pub fn named<'a>(
+    conversations: &'a [StoredConversation],
+    account: Option<&AccountId>,
+    text: &str,
+) -> Vec<&'a StoredConversation> {
+    let bare = |name: &str| name.trim().trim_start_matches('#').to_lowercase();
+    let wanted = bare(text);
+    let of_account: Vec<_> = conversations
+        .iter()
+        .filter(|known| account.is_none_or(|account| known.account == *account))
+        .collect();
+    let pick = |fits: &dyn Fn(&StoredConversation) -> bool| -> Vec<&'a StoredConversation> {
+        of_account
+            .iter()
+            .copied()
+            .filter(|known| fits(known))
+            .collect()
+    };
+    let by_id = pick(&|known| known.conversation.as_str() == text);
+    if !by_id.is_empty() || wanted.is_empty() {
+        return by_id;
+    }
+    let by_name = pick(&|known| bare(known.info.name.as_str()) == wanted);
+    if !by_name.is_empty() {
+        return by_name;
+    }
+    pick(&|known| bare(known.info.name.as_str()).starts_with(&wanted))
 }

@@ -155,6 +155,12 @@ fn find_words(
         .filter(|term| term.chars().any(char::is_alphanumeric))
         .map(|term| quote(term))
         .collect();
+    // Signs are no part of the words in the table, so what was found has to be looked at.
+    let signs: Vec<String> = terms
+        .iter()
+        .filter(|term| !term.chars().all(char::is_alphanumeric))
+        .cloned()
+        .collect();
     if words.is_empty() {
         return Ok(());
     }
@@ -171,7 +177,7 @@ fn find_words(
         connection,
         &sql,
         &words.join(" AND "),
-        &[],
+        &signs,
         scope,
         wanted,
         found,
