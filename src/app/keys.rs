@@ -6,7 +6,7 @@ use super::keymap::{Context, Resolution};
 use super::screen::overlay::Overlay;
 use super::screen::viewport::Anchor;
 use super::screen::{
-    Pane, Selection, SidebarRow, Spot, Target, choose, decision, drawer, popups, rows,
+    Pane, Selection, SidebarRow, Spot, Target, choose, decision, drawer, popups, rows, source,
 };
 use super::state::{MediaThen, Redraw, State};
 use super::{Action, Effect, media};
@@ -215,7 +215,7 @@ pub fn on_pointer(
         Target::CodeCopy(key, at) => rows::entry(state, key)
             .and_then(|entry| entry.message())
             .and_then(|message| {
-                rows::code_blocks(message.body.text().as_str())
+                source::code_blocks(message.body.text().as_str())
                     .into_iter()
                     .nth(at)
             })

@@ -3,7 +3,7 @@
 use super::effect::Effect;
 use super::event::ShellReply;
 use super::screen::overlay::Overlay;
-use super::screen::{TappedFrame, drawer, wizard};
+use super::screen::{TappedFrame, attach, drawer, wizard};
 use super::state::{Pending, Redraw, State};
 use super::{actions, drafts};
 use crate::domain::{
@@ -32,7 +32,7 @@ pub fn on_reply(state: &mut State, now: Moment, reply: ShellReply) -> Vec<Effect
             Vec::new()
         }
         ShellReply::FileInspected { path, facts } => {
-            drawer::on_inspected(state, &path, facts);
+            attach::on_inspected(state, &path, facts);
             Vec::new()
         }
         ShellReply::IconLoaded {

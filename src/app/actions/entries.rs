@@ -4,7 +4,7 @@ use crate::app::media;
 use crate::app::outbox;
 use crate::app::screen::overlay::{Confirmed, List, Overlay};
 use crate::app::screen::viewport::tool_group;
-use crate::app::screen::{Pane, SidebarRow, choose, popups, rows, sidebar};
+use crate::app::screen::{Pane, SidebarRow, choose, popups, rows, sidebar, source};
 use crate::app::state::{MediaThen, State};
 use crate::app::{Action, Effect, conversation};
 use crate::domain::{
@@ -34,7 +34,7 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
     match action {
         ToggleFold => toggle(state, now, key),
         CopyEntry => rows::entry(state, key)
-            .map(source)
+            .map(text_of)
             .filter(|text| !text.is_empty())
             .map(|text| vec![Effect::Copy(text)])
             .unwrap_or_default(),
@@ -74,7 +74,7 @@ fn selected(state: &State) -> Option<(AccountId, MessageKey)> {
 }
 
 /// The text of an entry as it was written.
-fn source(entry: &Entry) -> SafeText {
+fn text_of(entry: &Entry) -> SafeText {
     match &entry.body {
         EntryBody::Message(message) => {
             if message.body.is_empty() {
@@ -176,7 +176,7 @@ pub(super) fn fold_row(state: &mut State) -> Vec<Effect> {
 fn copy_code(state: &mut State, key: MessageKey) -> Vec<Effect> {
     let blocks = rows::entry(state, key)
         .and_then(Entry::message)
-        .map(|message| rows::code_blocks(message.body.text().as_str()))
+        .map(|message| source::code_blocks(message.body.text().as_str()))
         .unwrap_or_default();
     match &blocks[..] {
         [] => {
@@ -284,7 +284,7 @@ fn open(state: &mut State, now: Moment, account: &AccountId, key: MessageKey) ->
     }
     let links = rows::entry(state, key)
         .and_then(Entry::message)
-        .map(|message| rows::links(message.body.text().as_str()))
+        .map(|message| source::links(message.body.text().as_str()))
         .unwrap_or_default();
     match &links[..] {
         [] => toggle(state, now, key),

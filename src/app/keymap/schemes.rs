@@ -61,6 +61,7 @@ const COMPOSER: &Table = {
         ("tab", Complete),
         ("ctrl-r", HistorySearch),
         ("ctrl-g", EditExternally),
+        ("alt-w", CopyEntry),
     ]
 };
 

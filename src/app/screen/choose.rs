@@ -3,7 +3,7 @@
 use super::overlay::{Confirmed, List, Overlay, Prompt, Prompted};
 use super::popups::{self, close_all, push};
 use super::rows::{self, Then};
-use super::{Pane, decision, search, wizard};
+use super::{Pane, decision, search, source, wizard};
 use crate::app::commands::issue;
 use crate::app::state::{MediaThen, Pending, State};
 use crate::app::{Effect, actions, media};
@@ -79,7 +79,7 @@ pub fn choose(state: &mut State, now: Moment, then: Then) -> Vec<Effect> {
             let block = rows::entry(state, key)
                 .and_then(Entry::message)
                 .and_then(|message| {
-                    rows::code_blocks(message.body.text().as_str())
+                    source::code_blocks(message.body.text().as_str())
                         .into_iter()
                         .nth(at)
                 });

@@ -1,6 +1,7 @@
 //! What the screen shows besides the conversations' own content: focus, viewports, composers,
 //! overlays, toasts. Each file holds a part's state, its keys and its reducer.
 
+pub mod attach;
 pub mod choose;
 pub mod composer;
 pub mod date;
@@ -9,6 +10,7 @@ pub mod drawer;
 pub mod fuzzy;
 pub mod help;
 pub mod line;
+mod models;
 pub mod overlay;
 pub mod palette;
 pub mod popups;
@@ -17,6 +19,7 @@ pub mod rows;
 pub mod search;
 pub mod shown;
 pub mod sidebar;
+pub mod source;
 pub mod switcher;
 pub mod viewport;
 pub mod wizard;

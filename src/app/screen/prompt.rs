@@ -111,7 +111,7 @@ pub fn entered(
         ),
         Prompted::AttachPath(account, conversation) => {
             let path = needed("A path")?;
-            super::drawer::attach(state, &account, &conversation, PathBuf::from(path))
+            super::attach::attach(state, &account, &conversation, PathBuf::from(path))
         }
         Prompted::JumpToDate(account, conversation) => {
             let offset = i64::from(state.settings.utc_offset_minutes) * 60_000;

@@ -3,7 +3,7 @@
 
 use super::fuzzy;
 use super::overlay::Overlay;
-use super::{palette, switcher};
+use super::{models, palette, source, switcher};
 use crate::app::Action;
 use crate::app::state::{AccountState, State};
 use crate::domain::{
@@ -109,12 +109,12 @@ pub fn rows(state: &State, overlay: &Overlay) -> Vec<ListRow> {
             conversation,
             filter,
             ..
-        } => models(state, account, conversation, &filter.text),
+        } => models::models(state, account, conversation, &filter.text),
         Overlay::Effort {
             account,
             conversation,
             ..
-        } => efforts(state, account, conversation),
+        } => models::efforts(state, account, conversation),
         Overlay::Search(popup) => popup
             .hits
             .iter()
@@ -180,7 +180,7 @@ pub fn rows(state: &State, overlay: &Overlay) -> Vec<ListRow> {
         Overlay::CodeBlocks { key, .. } => code_rows(state, *key),
         Overlay::Links { key, .. } => entry(state, *key)
             .and_then(Entry::message)
-            .map(|message| links(message.body.text().as_str()))
+            .map(|message| source::links(message.body.text().as_str()))
             .unwrap_or_default()
             .into_iter()
             .map(|link| ListRow::new(SafeText::label(&link), Then::Link(link)))
@@ -189,7 +189,7 @@ pub fn rows(state: &State, overlay: &Overlay) -> Vec<ListRow> {
             account,
             conversation,
             ..
-        } => profile(state, account, conversation),
+        } => models::profile(state, account, conversation),
         Overlay::Decision(_)
         | Overlay::Help { .. }
         | Overlay::Confirm(_)
@@ -273,108 +273,6 @@ fn attention(state: &State) -> Vec<ListRow> {
     }
     rows.sort_by_key(|(asked, _)| *asked);
     rows.into_iter().map(|(_, row)| row).collect()
-}
-
-fn models(
-    state: &State,
-    account: &AccountId,
-    conversation: &ConversationId,
-    filter: &str,
-) -> Vec<ListRow> {
-    let Some(of) = state.account(account) else {
-        return Vec::new();
-    };
-    let catalog = state
-        .screen
-        .overlays
-        .iter()
-        .rev()
-        .find_map(|overlay| match overlay {
-            Overlay::Models {
-                catalog: Some(catalog),
-                ..
-            } => Some(catalog.as_ref()),
-            _ => None,
-        })
-        .unwrap_or(&of.models);
-    let current = of
-        .conversations
-        .get(conversation)
-        .and_then(|c| c.model.as_ref())
-        .or(of.model.as_ref())
-        .or(catalog.current.as_ref());
-    let mut rows = Vec::new();
-    for provider in &catalog.providers {
-        for model in &provider.models {
-            let choice = ModelChoice {
-                model: model.clone(),
-                provider: Some(provider.slug.clone()),
-            };
-            let is_current = current.is_some_and(|current| {
-                current.model == *model
-                    && current
-                        .provider
-                        .as_ref()
-                        .is_none_or(|slug| *slug == provider.slug)
-            });
-            rows.push(ListRow {
-                is_current,
-                ..ListRow::new(SafeText::label(model), Then::Model(choice))
-                    .with_detail(&provider.name)
-            });
-        }
-        let listed = u64::try_from(provider.models.len()).unwrap_or(u64::MAX);
-        if provider.total_models > listed {
-            rows.push(ListRow {
-                is_refused: true,
-                ..ListRow::new(
-                    SafeText::label(&format!(
-                        "{}: {} more on the server",
-                        provider.name,
-                        provider.total_models - listed
-                    )),
-                    Then::Nothing,
-                )
-            });
-        }
-    }
-    let mut rows = filtered(filter, rows);
-    if of.account.capabilities.models_free_text.is_yes() {
-        rows.push(ListRow::new("Another model…".into(), Then::ModelFreeText));
-    }
-    rows
-}
-
-fn efforts(state: &State, account: &AccountId, conversation: &ConversationId) -> Vec<ListRow> {
-    let Some(of) = state.account(account) else {
-        return Vec::new();
-    };
-    let effort = of
-        .conversations
-        .get(conversation)
-        .and_then(|c| c.effort.as_ref())
-        .or(of.effort.as_ref());
-    let mut levels: Vec<String> = effort.map_or_else(Vec::new, |e| e.supported.clone());
-    for level in &of.models.efforts {
-        if !levels.contains(level) {
-            levels.push(level.clone());
-        }
-    }
-    if levels.is_empty() {
-        levels = ["none", "minimal", "low", "medium", "high", "xhigh"]
-            .map(str::to_owned)
-            .to_vec();
-    }
-    levels
-        .into_iter()
-        .map(|level| ListRow {
-            is_current: effort.is_some_and(|effort| match &effort.level {
-                Some(current) => effort.enabled && *current == level,
-                None => !effort.enabled && level == "none",
-            }),
-            ..ListRow::new(SafeText::label(&level), Then::Effort(level.clone()))
-        })
-        .collect()
 }
 
 fn hit_row(state: &State, account: &AccountId, hit: &SearchHit, query: &str) -> ListRow {
@@ -529,13 +427,13 @@ fn entry_menu(state: &State, key: MessageKey) -> Vec<ListRow> {
     let mut actions = vec![CopyEntry];
     match &entry.body {
         EntryBody::Message(message) => {
-            if !code_blocks(message.body.text().as_str()).is_empty() {
+            if !source::code_blocks(message.body.text().as_str()).is_empty() {
                 actions.push(CopyCode);
             }
             actions.push(ReplyTo);
             if !message.attachments.is_empty() {
                 actions.extend([OpenEntry, SaveEntry]);
-            } else if !links(message.body.text().as_str()).is_empty() {
+            } else if !source::links(message.body.text().as_str()).is_empty() {
                 actions.push(OpenEntry);
             }
             if matches!(
@@ -582,84 +480,11 @@ fn inspector(state: &State, filter: &str) -> Vec<ListRow> {
         .collect()
 }
 
-/// The fenced code blocks of a text, as source without the fences: language and text.
-pub fn code_blocks(text: &str) -> Vec<(String, String)> {
-    let mut blocks = Vec::new();
-    let mut open: Option<(char, usize, String, String)> = None;
-    for line in text.lines() {
-        let trimmed = line.trim_start();
-        let mark = trimmed.chars().next().unwrap_or(' ');
-        let length = trimmed.chars().take_while(|c| *c == mark).count();
-        let is_fence = matches!(mark, '`' | '~') && length >= 3;
-        match open.take() {
-            None if is_fence => {
-                let language = trimmed[length..].trim().to_owned();
-                open = Some((mark, length, language, String::new()));
-            }
-            None => {}
-            Some((fence, least, language, body)) => {
-                let closes = is_fence
-                    && mark == fence
-                    && length >= least
-                    && trimmed[length..].trim().is_empty();
-                if closes {
-                    blocks.push((language, body));
-                } else {
-                    let mut body = body;
-                    if !body.is_empty() {
-                        body.push('\n');
-                    }
-                    body.push_str(line);
-                    open = Some((fence, least, language, body));
-                }
-            }
-        }
-    }
-    // A block that is still being written can be copied as far as it goes.
-    if let Some((_, _, language, body)) = open
-        && !body.is_empty()
-    {
-        blocks.push((language, body));
-    }
-    blocks
-}
-
-/// The links in a text that may be opened, in order.
-pub fn links(text: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    let mut rest = text;
-    while let Some(at) = ["https://", "http://", "mailto:"]
-        .iter()
-        .filter_map(|scheme| rest.find(scheme))
-        .min()
-    {
-        let tail = &rest[at..];
-        let end = tail
-            .find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '`' | '|' | '\\'))
-            .unwrap_or(tail.len());
-        let mut link = tail[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '\'', '*', '_']);
-        // A bracket that closes something before the link is not part of it.
-        while let Some(inner) = link.strip_suffix(')').or_else(|| link.strip_suffix(']')) {
-            let opener = if link.ends_with(')') { '(' } else { '[' };
-            let closer = if link.ends_with(')') { ')' } else { ']' };
-            if link.matches(opener).count() >= link.matches(closer).count() {
-                break;
-            }
-            link = inner.trim_end_matches(['.', ',', ';', ':', '!', '?']);
-        }
-        if link.len() > "https://".len() && !found.iter().any(|known| known == link) {
-            found.push(link.to_owned());
-        }
-        rest = &rest[at + end.max(1)..];
-    }
-    found
-}
-
 fn code_rows(state: &State, key: MessageKey) -> Vec<ListRow> {
     let Some(message) = entry(state, key).and_then(Entry::message) else {
         return Vec::new();
     };
-    code_blocks(message.body.text().as_str())
+    source::code_blocks(message.body.text().as_str())
         .iter()
         .enumerate()
         .map(|(at, (language, body))| {
@@ -670,32 +495,6 @@ fn code_rows(state: &State, key: MessageKey) -> Vec<ListRow> {
             ))
         })
         .collect()
-}
-
-fn profile(state: &State, account: &AccountId, conversation: &ConversationId) -> Vec<ListRow> {
-    let profile = state
-        .account(account)
-        .and_then(|of| of.conversations.get(conversation))
-        .and_then(|of| of.profile.clone())
-        .unwrap_or_default();
-    let mut rows: Vec<ListRow> = profile
-        .adapters
-        .iter()
-        .map(|adapter| ListRow {
-            is_current: *adapter == profile.adapter,
-            ..ListRow::new(adapter.clone(), Then::Adapter(adapter.to_string()))
-                .with_detail("adapter")
-        })
-        .collect();
-    rows.push(
-        ListRow::new("Model…".into(), Then::ModelFreeText)
-            .with_detail(profile.model.as_ref().map_or("", SafeText::as_str)),
-    );
-    rows.push(
-        ListRow::new("Working folder…".into(), Then::ProfileDirectory)
-            .with_detail(&profile.directory),
-    );
-    rows
 }
 
 /// What a choice grants, for the words beside it.
@@ -713,32 +512,6 @@ pub fn grant_words(grant: Grant) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn code_blocks_are_copied_as_source() {
-        let text = "x\n```rust\nfn main() {}\n\n  // y\n```\nz\n~~~\n```\n~~~\n````\nopen";
-        assert_eq!(
-            code_blocks(text),
-            [
-                ("rust".to_owned(), "fn main() {}\n\n  // y".to_owned()),
-                (String::new(), "```".to_owned()),
-                (String::new(), "open".to_owned()),
-            ]
-        );
-    }
-
-    #[test]
-    fn links_end_where_people_end_them() {
-        assert_eq!(
-            links("see (https://a.example/x_(y)), <http://b.example>. mailto:me@x.example!"),
-            [
-                "https://a.example/x_(y)",
-                "http://b.example",
-                "mailto:me@x.example"
-            ]
-        );
-        assert_eq!(links("javascript:alert(1) https://"), Vec::<String>::new());
-    }
 
     #[test]
     fn sizes_are_short() {

@@ -1,0 +1,162 @@
+//! Slash commands, paths, files and limits.
+
+use super::desk::*;
+
+#[test]
+fn a_slash_command_goes_at_once_and_a_doubled_slash_is_text() {
+    let mut desk = Desk::new();
+    desk.runs();
+    desk.home().catalog = vec![SlashCommand {
+        name: "/compress".into(),
+        ..SlashCommand::default()
+    }];
+    desk.text("/compress").press("enter");
+    assert!(
+        has(&desk.said(), "send a \"/compress\""),
+        "it does not wait"
+    );
+    desk.text("/unheard-of thing").press("enter");
+    assert!(has(&desk.said(), "send a \"/unheard-of thing\""));
+    let mut desk = Desk::new();
+    desk.text("//etc").press("enter");
+    assert!(has(&desk.said(), "send a \"/etc\""));
+}
+
+#[test]
+fn a_command_half_typed_is_completed_before_it_is_sent() {
+    let mut desk = Desk::new();
+    desk.home().catalog = vec![SlashCommand {
+        name: "/compress".into(),
+        ..SlashCommand::default()
+    }];
+    desk.text("/comp").press("enter");
+    assert_eq!(desk.draft(), "/compress ");
+    desk.press("enter");
+    assert!(
+        desk.said()
+            .iter()
+            .any(|word| word.starts_with("send a \"/compress"))
+    );
+}
+
+#[test]
+fn an_at_sign_completes_a_path_and_attaches_it() {
+    let mut desk = Desk::new();
+    desk.text("see @");
+    assert!(has(&desk.said(), "list \"\""));
+    let file = |name: &str, is_directory| ListedFile {
+        name: name.to_owned(),
+        is_directory,
+        size: 3,
+    };
+    desk.event(Event::Shell(ShellReply::Listing {
+        directory: String::new(),
+        entries: vec![
+            file("src", true),
+            file("notes.md", false),
+            file(".git", true),
+        ],
+    }));
+    let names = |desk: &Desk| -> Vec<String> {
+        drawer::rows(&desk.state)
+            .iter()
+            .map(|row| row.label.to_string())
+            .collect()
+    };
+    assert_eq!(names(&desk), ["src/", "notes.md"]);
+    desk.text("sr").press("tab");
+    assert_eq!(desk.draft(), "see @src/");
+    assert!(has(&desk.said(), "list \"src/\""));
+    desk.event(Event::Shell(ShellReply::Listing {
+        directory: "src/".to_owned(),
+        entries: vec![file("main.rs", false)],
+    }));
+    desk.press("tab");
+    assert_eq!(desk.draft(), "see ");
+    assert!(has(&desk.said(), "look at src/main.rs"));
+    assert_eq!(desk.conversation("a").composer.files.len(), 1);
+}
+
+#[test]
+fn an_address_or_an_at_sign_alone_does_not_catch_enter() {
+    let mut desk = Desk::new();
+    desk.text("meet @ noon").press("enter");
+    assert!(has(&desk.said(), "send a \"meet @ noon\""));
+    let mut desk = Desk::new();
+    desk.text("@");
+    desk.event(Event::Shell(ShellReply::Listing {
+        directory: String::new(),
+        entries: vec![ListedFile {
+            name: "x".to_owned(),
+            is_directory: false,
+            size: 1,
+        }],
+    }));
+    desk.press("enter");
+    assert!(has(&desk.said(), "send a \"@\""));
+}
+
+#[test]
+fn a_dropped_path_is_offered_and_not_taken() {
+    let mut desk = Desk::new();
+    desk.paste("/tmp/my\\ report.pdf");
+    assert_eq!(desk.draft(), "/tmp/my\\ report.pdf");
+    assert_eq!(drawer::rows(&desk.state).len(), 1);
+    desk.press("tab");
+    assert_eq!(desk.draft(), "");
+    assert!(has(&desk.said(), "look at /tmp/my report.pdf"));
+    let facts = |size| FileFacts {
+        name: "my report.pdf".to_owned(),
+        size,
+        media_type: "application/pdf".to_owned(),
+        kind: AttachmentKind::Document,
+    };
+    desk.event(Event::Shell(ShellReply::FileInspected {
+        path: "/tmp/my report.pdf".into(),
+        facts: Ok(facts(2000)),
+    }));
+    assert!(
+        desk.conversation("a").composer.files.is_empty(),
+        "too large"
+    );
+    desk.paste("/tmp/x")
+        .press("esc")
+        .text(" is a path")
+        .press("enter");
+    assert!(has(&desk.said(), "send a \"/tmp/x is a path\""));
+}
+
+#[test]
+fn a_text_over_the_limit_stays_in_the_draft() {
+    let mut desk = Desk::new();
+    desk.paste(&"x".repeat(190));
+    assert_eq!(
+        trialogue::app::actions::limit(&desk.state),
+        Some((190, 200))
+    );
+    desk.paste(&"x".repeat(20)).press("enter");
+    assert!(!desk.said().iter().any(|word| word.starts_with("send")));
+    assert_eq!(desk.draft().len(), 210);
+}
+
+#[test]
+fn an_automation_channel_takes_no_text() {
+    let mut desk = Desk::new();
+    desk.conversation("a").info.is_automation = true;
+    desk.text("hello").paste("more");
+    assert_eq!(desk.draft(), "");
+}
+
+#[test]
+fn what_the_server_cannot_do_is_said() {
+    let mut desk = Desk::new();
+    desk.home().account.capabilities.models = Support::No("this server has one model");
+    desk.press("ctrl-x m");
+    assert_eq!(desk.popup(), "");
+    assert!(
+        desk.state.screen.toasts[0]
+            .text
+            .as_str()
+            .contains("one model")
+    );
+}
