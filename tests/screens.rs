@@ -19,6 +19,7 @@ use trialogue::app::screen::{Selection, Spot, Toast};
 use trialogue::app::state::{AccountField, AccountKind};
 use trialogue::domain::*;
 use trialogue::text::SafeText;
+use trialogue::view::picture::Picture;
 use trialogue::view::{Depth, Drawn, Memo, Theme, draw};
 
 const SIZES: [(u16, u16); 4] = [(60, 18), (80, 24), (120, 40), (200, 60)];
@@ -693,4 +694,54 @@ fn a_link_that_is_down_a_queue_and_an_agent_that_asks_nobody() {
     }
     check_at("queue", &state, 80, 24);
     check_at("queue", &state, 120, 40);
+}
+
+#[test]
+fn a_picture_is_wished_for_once_and_then_drawn() {
+    let mut state = busy();
+    let mut chat = everything();
+    chat.agent("Here is the chart.").attachments = vec![AttachmentId::new("a1")];
+    here(&mut state).timeline.entries = chat.entries;
+    let picture = Attachment {
+        id: AttachmentId::new("a1"),
+        message: None,
+        direction: Direction::In,
+        name: safe("chart.png"),
+        media_type: safe("image/png"),
+        kind: AttachmentKind::Image,
+        size: Some(4_000),
+        may_preview: true,
+        expires_at_ms: None,
+        source: AttachmentSource::Pull,
+        state: AttachmentState::Present {
+            path: "/cache/chart.png".into(),
+        },
+    };
+    state.accounts[0]
+        .attachments
+        .insert(picture.id.clone(), picture);
+    let theme = Theme::named("dark", Depth::TrueColor).unwrap();
+    let area = Rect::new(0, 0, 100, 30);
+    let mut memo = Memo::default();
+    let mut buffer = Buffer::empty(area);
+    let drawn = draw(&state, &mut memo, &theme, &mut buffer);
+    let [wish] = drawn.pictures.as_slice() else {
+        panic!("one picture is in sight");
+    };
+    let pixels: Vec<u8> = (0..20 * 10).flat_map(|n| [n as u8, 80, 160]).collect();
+    memo.picture(
+        wish,
+        Some(Picture {
+            width: 20,
+            height: 10,
+            pixels: pixels.into(),
+        }),
+    );
+    let drawn = draw(&state, &mut memo, &theme, &mut buffer);
+    assert!(drawn.pictures.is_empty());
+    let shown = text(&buffer, &drawn);
+    assert_eq!(shown.matches(&"▀".repeat(20)).count(), 5, "{shown}");
+    state.settings.ascii = true;
+    let drawn = draw(&state, &mut memo, &theme, &mut buffer);
+    assert!(!text(&buffer, &drawn).contains('▀'));
 }

@@ -146,6 +146,23 @@ impl Canvas<'_> {
         }
         let end = x.saturating_add(cells).min(area.right());
         let mut at = x;
+        if text.is_ascii() {
+            // Most text; every byte is a cluster of one cell.
+            for (byte, symbol) in text.bytes().zip(text.split("").skip(1)) {
+                if at >= end {
+                    break;
+                }
+                let cell = &mut self.buffer[(at, y)];
+                cell.set_symbol(if byte.is_ascii_control() {
+                    "·"
+                } else {
+                    symbol
+                });
+                cell.set_style(style);
+                at += 1;
+            }
+            return at;
+        }
         for cluster in graphemes(text) {
             let is_control = cluster.chars().next().is_none_or(char::is_control);
             let cluster = if is_control { "·" } else { cluster };

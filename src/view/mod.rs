@@ -7,11 +7,13 @@ mod color;
 mod composer;
 mod decision_bar;
 mod drawer;
+mod fingerprint;
 pub mod glyphs;
 mod hints;
 mod item;
 pub mod layout;
 mod overlay;
+pub mod picture;
 mod prose;
 mod selection;
 mod sidebar;
@@ -36,8 +38,10 @@ use crate::render::{Coloured, Colours, Job};
 use canvas::Canvas;
 use glyphs::Glyphs;
 use item::Scene;
+use picture::{Picture, PictureWish, Pictures};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use std::sync::Arc;
 
 /// What was laid out before. It saves work and nothing else.
 #[derive(Debug, Default)]
@@ -45,6 +49,7 @@ pub struct Memo {
     cards: timeline::Cards,
     document: prose::Prose,
     colours: Colours,
+    pictures: Arc<Pictures>,
 }
 
 impl Memo {
@@ -57,6 +62,11 @@ impl Memo {
     /// Keeps the colours of a block of code that a worker found.
     pub fn coloured(&mut self, coloured: Coloured) {
         self.colours.insert(coloured);
+    }
+
+    /// Keeps a picture that a worker decoded and scaled; none when it could not.
+    pub fn picture(&mut self, wish: &PictureWish, picture: Option<Picture>) {
+        Arc::make_mut(&mut self.pictures).insert(wish, picture);
     }
 }
 
@@ -74,6 +84,8 @@ pub struct Drawn {
     pub selected: Option<String>,
     /// Code in sight that could have colours; `Memo::coloured` takes what comes of it.
     pub wants: Vec<Job>,
+    /// Pictures in sight that are not decoded; `Memo::picture` takes them.
+    pub pictures: Vec<PictureWish>,
 }
 
 /// Draws the whole screen.
@@ -124,8 +136,11 @@ fn whole(canvas: &mut Canvas<'_>, state: &State, memo: &mut Memo, area: Rect, dr
     let areas = layout::areas(&state.screen, area);
     let is_bare = canvas.is_bare && state.screen.overlays.is_empty();
     canvas.is_bare = is_bare;
+    let pictures = Arc::clone(&memo.pictures);
     let scene = state.focused().map(|(account, id, conversation)| Scene {
         state,
+        pictures: (canvas.theme.depth >= Depth::Indexed && !state.settings.ascii)
+            .then_some(&*pictures),
         account,
         id,
         conversation,
@@ -288,6 +303,7 @@ fn conversation(
         account,
     );
     drawn.wants = wants;
+    drawn.pictures = timeline::wishes(scene, &facts);
     drawn.selected = timeline::selected(scene, &mut memo.cards, &memo.colours);
     facts.composer_columns = composer::text_columns(area.width);
     let mut y = timeline.bottom() + gap;

@@ -1,20 +1,19 @@
 //! The timeline: cards of the entries in sight, kept in a memo, and their rows in the buffer.
 
 use super::canvas::Canvas;
-use super::item::{Card, Lead, Scene, Segment, message, tool};
+use super::fingerprint::fingerprint;
+use super::item::{Card, Scene, Segment, attachment};
 use super::layout::{Rows, Sight, Start, solve, text_columns};
+use super::picture::PictureWish;
 use super::prose::{Prose, put_row};
 use super::selection::{self, Collected};
 use super::theme::Role;
 use crate::app::screen::Target;
 use crate::app::screen::viewport::{Anchor, LayoutFacts};
-use crate::domain::{
-    AccountId, AttachmentState, Delivery, Entry, EntryBody, Message, MessageKey, RunOutcome,
-};
+use crate::domain::{AccountId, MessageKey};
 use crate::render::{Colours, Job};
 use ratatui::layout::Rect;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Cards that are kept at most; more than any screen shows.
 const KEPT_CARDS: usize = 512;
@@ -113,6 +112,7 @@ impl Rows for Entries<'_, '_> {
                     }
                     kept.reasoning.len()
                 }
+                Segment::Picture(_, rows) => usize::from(*rows),
             };
         }
         kept.rows = u32::try_from(rows).unwrap_or(u32::MAX);
@@ -191,6 +191,44 @@ pub(crate) fn draw(
     (facts, wants)
 }
 
+/// The pictures in sight that have to be decoded first.
+pub(crate) fn wishes(scene: &Scene<'_>, facts: &LayoutFacts) -> Vec<PictureWish> {
+    let (Some(pictures), Some(first), Some(last)) =
+        (scene.pictures, facts.first_seen, facts.last_seen)
+    else {
+        return Vec::new();
+    };
+    let account = &scene.account.account.id;
+    let mut wishes = Vec::new();
+    let from = scene
+        .entries()
+        .iter()
+        .skip_while(|entry| entry.key != first);
+    for entry in from {
+        for id in entry
+            .message()
+            .into_iter()
+            .flat_map(|message| &message.attachments)
+        {
+            if let Some(path) = attachment::shown(scene, id)
+                && let Some((columns, rows)) = pictures.wanted(account, id, scene.columns)
+            {
+                wishes.push(PictureWish {
+                    account: account.clone(),
+                    attachment: id.clone(),
+                    path: path.to_owned(),
+                    columns,
+                    rows,
+                });
+            }
+        }
+        if entry.key == last {
+            break;
+        }
+    }
+    wishes
+}
+
 /// What an empty timeline says.
 fn nothing(canvas: &mut Canvas<'_>, scene: &Scene<'_>, area: Rect) {
     let timeline = &scene.conversation.timeline;
@@ -217,7 +255,7 @@ fn wants(scene: &Scene<'_>, cards: &Cards, sight: &Sight) -> Vec<Job> {
                 .map(move |segment| (kept, segment))
         })
         .flat_map(|(kept, segment)| match segment {
-            Segment::Rows(_) => Vec::new(),
+            Segment::Rows(_) | Segment::Picture(..) => Vec::new(),
             Segment::Body { .. } => kept.body.wants(),
             Segment::Reasoning { .. } => kept.reasoning.wants(),
         })
@@ -274,7 +312,7 @@ fn paint(
                     canvas.put(area.x, y, canvas.glyphs.rail, 1, Role::YouRail);
                 }
             }
-            let end = paint_row(canvas, kept, row, text, y);
+            let end = paint_row(canvas, scene, kept, row, text, y);
             if row >= kept.card.lead {
                 if let Some(words) = &scene.state.screen.marked {
                     mark_words(canvas, text, y, words.as_str());
@@ -328,12 +366,20 @@ impl Kept {
             Segment::Rows(rows) => rows.len(),
             Segment::Body { .. } => self.body.len(),
             Segment::Reasoning { .. } => self.reasoning.len(),
+            Segment::Picture(_, rows) => usize::from(*rows),
         }
     }
 }
 
 /// Puts one row of a card and returns the column after its text.
-fn paint_row(canvas: &mut Canvas<'_>, kept: &Kept, row: u32, text: Rect, y: u16) -> Option<u16> {
+fn paint_row(
+    canvas: &mut Canvas<'_>,
+    scene: &Scene<'_>,
+    kept: &Kept,
+    row: u32,
+    text: Rect,
+    y: u16,
+) -> Option<u16> {
     let mut at = usize::try_from(row).ok()?;
     for segment in &kept.card.segments {
         let len = kept.len_of(segment);
@@ -361,6 +407,12 @@ fn paint_row(canvas: &mut Canvas<'_>, kept: &Kept, row: u32, text: Rect, y: u16)
                 let rail = canvas.glyphs.vertical;
                 canvas.put(text.x, y, rail, 1, Role::QuoteRail);
                 Some(put_row(canvas, area, y, kept.reasoning.row(at)?, true))
+            }
+            Segment::Picture(id, _) => {
+                let account = &scene.account.account.id;
+                let picture = scene.pictures?.find(account, id, scene.columns)?;
+                picture.put_row(canvas, text, y, u16::try_from(at).unwrap_or(0));
+                None
             }
         };
     }
@@ -437,6 +489,7 @@ fn collect_row(collected: &mut Collected, kept: &Kept, row: u32, cells: (u16, u1
             Segment::Rows(rows) => return collected.plain(&rows[at], cells),
             Segment::Body { indent, .. } => (&kept.body, *indent),
             Segment::Reasoning { indent } => (&kept.reasoning, *indent),
+            Segment::Picture(..) => return,
         };
         if let Some(row) = prose.row(at) {
             collected.laid(row, indent, cells);
@@ -457,141 +510,4 @@ fn copy_mark(canvas: &mut Canvas<'_>, area: Rect, y: u16, key: MessageKey, index
     canvas
         .hits
         .add(Rect::new(x, y, wide, 1), Target::CodeCopy(key, index));
-}
-
-/// A number that changes whenever the card of an entry has to be made again.
-fn fingerprint(scene: &Scene<'_>, entry: &Entry, lead: &Lead) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    let settings = &scene.state.settings;
-    (
-        entry.key,
-        entry.seen_at_ms,
-        lead,
-        scene.columns,
-        settings.ascii,
-        settings.utc_offset_minutes,
-        settings.show_model,
-        settings.show_context,
-        settings.show_directory,
-        settings.show_latency,
-        settings.show_cost,
-    )
-        .hash(&mut hasher);
-    match &entry.body {
-        EntryBody::Message(message) => hash_message(scene, message, &mut hasher),
-        EntryBody::Tool(_) => {
-            if let Some((start, end)) = lead.group {
-                let is_first = scene.entries().get(start).map(|first| first.key) == Some(entry.key);
-                let range = if is_first {
-                    start..end
-                } else {
-                    // The others only say something of themselves.
-                    let at = scene.entries()[start..end]
-                        .iter()
-                        .position(|member| member.key == entry.key)
-                        .unwrap_or(0);
-                    start + at..start + at + 1
-                };
-                for call in tool::calls(scene, range) {
-                    (
-                        call.name.as_str(),
-                        call.status as u8,
-                        call.preview.as_str(),
-                        call.duration_ms,
-                    )
-                        .hash(&mut hasher);
-                    if lead.is_open {
-                        (
-                            call.arguments.as_str(),
-                            call.note.as_str(),
-                            call.output.as_str(),
-                            call.error.as_str(),
-                        )
-                            .hash(&mut hasher);
-                    }
-                }
-                scene
-                    .conversation
-                    .toggled
-                    .contains(&entry.key)
-                    .hash(&mut hasher);
-            }
-        }
-        EntryBody::RunEnded { outcome, .. } => match outcome {
-            RunOutcome::Completed => 0_u8.hash(&mut hasher),
-            RunOutcome::Cancelled => 1_u8.hash(&mut hasher),
-            RunOutcome::Failed { error, hint } => {
-                (2_u8, error.as_str(), hint.as_str()).hash(&mut hasher);
-            }
-            RunOutcome::Lost => 3_u8.hash(&mut hasher),
-        },
-        EntryBody::Gap { .. } => 4_u8.hash(&mut hasher),
-    }
-    hasher.finish()
-}
-
-fn hash_message(scene: &Scene<'_>, message: &Message, hasher: &mut DefaultHasher) {
-    (
-        message.body.revision(),
-        message.body.text().as_str().len(),
-        message.reasoning.revision(),
-        message.author,
-        message.sort,
-        message.sent_at_ms,
-        message.is_streaming,
-        message.is_interrupted,
-    )
-        .hash(hasher);
-    match &message.delivery {
-        None => 0_u8.hash(hasher),
-        Some(Delivery::Queued) => 1_u8.hash(hasher),
-        Some(Delivery::InFlight) => 2_u8.hash(hasher),
-        Some(Delivery::Accepted) => 3_u8.hash(hasher),
-        Some(Delivery::Read) => 4_u8.hash(hasher),
-        Some(Delivery::Uncertain) => 5_u8.hash(hasher),
-        Some(Delivery::Failed(refusal)) => (6_u8, refusal.text.as_str()).hash(hasher),
-    }
-    let footer = &message.footer;
-    (
-        footer.model.as_ref().map(|text| text.as_str()),
-        footer.directory.as_ref().map(|text| text.as_str()),
-        [
-            footer.tokens_in,
-            footer.tokens_out,
-            footer.tokens_cached,
-            footer.tokens,
-            footer.latency_ms,
-            footer.cost_micro_usd,
-        ],
-        footer.context_percent,
-    )
-        .hash(hasher);
-    if let Some(remote) = &message.reply_to {
-        let quoted = message::quoted(scene, remote);
-        quoted
-            .map(|message| (message.key, message.body.revision()))
-            .hash(hasher);
-    }
-    for id in &message.attachments {
-        id.hash(hasher);
-        let Some(attachment) = scene.account.attachments.get(id) else {
-            continue;
-        };
-        (attachment.name.as_str(), attachment.size).hash(hasher);
-        let now = scene.state.now.wall_ms;
-        let left = attachment.expires_at_ms.map(|at| at - now);
-        (
-            left.map(|left| left <= 0),
-            left.map(|left| left < 86_400_000),
-        )
-            .hash(hasher);
-        match &attachment.state {
-            AttachmentState::Offered => 0_u8.hash(hasher),
-            AttachmentState::Queued { .. } => 1_u8.hash(hasher),
-            AttachmentState::Transferring { done, .. } => (2_u8, *done).hash(hasher),
-            AttachmentState::Present { .. } => 3_u8.hash(hasher),
-            AttachmentState::Gone => 4_u8.hash(hasher),
-            AttachmentState::Failed { reason } => (5_u8, reason.as_str()).hash(hasher),
-        }
-    }
 }

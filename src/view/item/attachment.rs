@@ -6,6 +6,10 @@ use crate::domain::{Attachment, AttachmentId, AttachmentKind, AttachmentState, D
 use crate::view::canvas::Row;
 use crate::view::theme::Role;
 use crate::view::words;
+use std::path::Path;
+
+/// A larger picture is opened outside.
+const MOST_BYTES: u64 = 20_000_000;
 
 /// The rows of one attachment.
 pub(crate) fn rows(scene: &Scene<'_>, id: &AttachmentId) -> Vec<Row> {
@@ -16,6 +20,20 @@ pub(crate) fn rows(scene: &Scene<'_>, id: &AttachmentId) -> Vec<Row> {
         ];
     };
     vec![row(scene, attachment)]
+}
+
+/// The file of a picture that may be shown in the timeline.
+pub(crate) fn shown<'a>(scene: &Scene<'a>, id: &AttachmentId) -> Option<&'a Path> {
+    let attachment = scene.account.attachments.get(id)?;
+    let is_small = attachment.size.is_none_or(|size| size <= MOST_BYTES);
+    match &attachment.state {
+        AttachmentState::Present { path }
+            if attachment.kind == AttachmentKind::Image && is_small =>
+        {
+            Some(path)
+        }
+        _ => None,
+    }
 }
 
 /// One attachment as a line; also used by the media list.

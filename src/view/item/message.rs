@@ -57,6 +57,15 @@ pub(crate) fn card(scene: &Scene<'_>, entry: &Entry, message: &Message, lead: &L
     }
     for id in &message.attachments {
         tail.extend(attachment::rows(scene, id));
+        let account = &scene.account.account.id;
+        if attachment::shown(scene, id).is_some()
+            && let Some(pictures) = scene.pictures
+            && let Some(picture) = pictures.find(account, id, scene.columns)
+        {
+            card.segments.push(Segment::Rows(std::mem::take(&mut tail)));
+            card.segments
+                .push(Segment::Picture(id.clone(), picture.rows()));
+        }
     }
     tail.extend(trouble(scene, message));
     if let Some(row) = footer(scene, message, lead.has_header) {

@@ -12,10 +12,13 @@ pub(crate) mod tool;
 
 use super::canvas::Row;
 use super::glyphs::Glyphs;
+use super::picture::Pictures;
 use super::words;
 use crate::app::screen::viewport::tool_group;
 use crate::app::state::{AccountState, Conversation, State};
-use crate::domain::{Author, ConversationId, Entry, EntryBody, MessageKey, MessageSort};
+use crate::domain::{
+    AttachmentId, Author, ConversationId, Entry, EntryBody, MessageKey, MessageSort,
+};
 use std::ops::Range;
 
 /// One part of a card.
@@ -31,6 +34,8 @@ pub(crate) enum Segment {
     Reasoning {
         indent: u16,
     },
+    /// A picture, so many rows high.
+    Picture(AttachmentId, u16),
 }
 
 /// An entry ready to be drawn.
@@ -54,6 +59,8 @@ pub(crate) struct Scene<'a> {
     pub glyphs: &'static Glyphs,
     /// Columns of text.
     pub columns: u16,
+    /// None where the terminal cannot show any.
+    pub pictures: Option<&'a Pictures>,
 }
 
 /// Who speaks in an entry; neighbours with the same speaker share a header.
