@@ -219,7 +219,7 @@ impl Canvas<'_> {
         let mut end = area.right();
         let right: usize = row.right.iter().map(|piece| width(&piece.text)).sum();
         let right = u16::try_from(right).unwrap_or(u16::MAX);
-        if right > 0 && right + 1 <= area.width.saturating_sub(row.indent) {
+        if right > 0 && right < area.width.saturating_sub(row.indent) {
             let mut x = end - right;
             for piece in &row.right {
                 x = self.put(

@@ -123,12 +123,9 @@ fn too_small(canvas: &mut Canvas<'_>, area: Rect) {
     );
     let lines = canvas::wrap(&words, usize::from(area.width));
     let height = u16::try_from(lines.len()).unwrap_or(0);
-    let mut y = area.y + area.height.saturating_sub(height) / 2;
-    for line in lines {
-        let wide = u16::try_from(crate::text::width(&line)).unwrap_or(0);
-        let x = area.x + area.width.saturating_sub(wide) / 2;
-        canvas.put(x, y, &line, area.width, Role::Text);
-        y += 1;
+    let top = area.y + area.height.saturating_sub(height) / 2;
+    for (y, line) in (top..).zip(&lines) {
+        canvas.put_middle(area, y, line, Role::Text);
     }
 }
 
