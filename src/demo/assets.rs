@@ -55,6 +55,10 @@ pub(crate) const SCENARIOS: &[(&str, &str)] = &[
         include_str!("../../assets/scenarios/file.toml"),
     ),
     (
+        "voice.toml",
+        include_str!("../../assets/scenarios/voice.toml"),
+    ),
+    (
         "upload.toml",
         include_str!("../../assets/scenarios/upload.toml"),
     ),

@@ -9,6 +9,7 @@
 //! - [`pheby`], [`iris`]: the gateways. Where a spec can be read in several ways, the other
 //!   readings are fields of `Readings`.
 //! - [`omi`]: the runtime side of Omi on lines.
+//! - [`options`]: everything of it that can be set by name.
 //! - [`serve`]: the same engines behind real sockets and the real clock.
 
 pub mod agent;
@@ -17,11 +18,13 @@ pub mod engine;
 pub mod files;
 pub mod iris;
 pub mod omi;
+pub mod options;
 pub mod pheby;
 pub mod scenario;
 pub mod serve;
 
 pub use engine::{ConnectionId, Gateway, GatewayOutput, HttpAnswer, HttpCall, Setup};
 pub use omi::{RuntimeOptions, runtime};
+pub use options::DemoOptions;
 pub use scenario::Library;
-pub use serve::{DemoOptions, Served, serve};
+pub use serve::{Served, serve};

@@ -4,8 +4,9 @@
 //! One task keeps each engine and alone touches it. Connections talk to it through bounded
 //! queues; it waits for a slow reader a bounded time and then cuts it, so memory stays bounded.
 
-use super::engine::{ConnectionId, Gateway, GatewayOutput, HttpAnswer, HttpCall, Setup};
+use super::engine::{ConnectionId, Gateway, GatewayOutput, HttpAnswer, HttpCall};
 use super::files::Content;
+use super::options::DemoOptions;
 use super::{iris, pheby};
 use crate::link::Frame;
 use bytes::Bytes;
@@ -44,27 +45,6 @@ const MAX_MESSAGE: usize = 32 * 1024 * 1024;
 const MAX_UPLOAD: usize = 64 * 1024 * 1024 + 1;
 /// Piece of a download.
 const PIECE: usize = 64 * 1024;
-
-/// How the gateways behave.
-#[derive(Clone, Debug)]
-pub struct DemoOptions {
-    /// Its `epoch` is set to the real time, unless `is_fixed_in_time`.
-    pub setup: Setup,
-    pub is_fixed_in_time: bool,
-    pub pheby: pheby::Readings,
-    pub iris: iris::Readings,
-}
-
-impl Default for DemoOptions {
-    fn default() -> Self {
-        Self {
-            setup: Setup::default(),
-            is_fixed_in_time: false,
-            pheby: pheby::Readings::seen(),
-            iris: iris::Readings::default(),
-        }
-    }
-}
 
 /// Where a gateway is to be found.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,6 +6,7 @@ use super::super::files::sha256_hex;
 use super::super::scenario::Side;
 use super::{Omi, Owed, Session};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// How long a claim on a backend row holds before it is asked for again.
 pub(super) const LEASE: u64 = 30_000;
@@ -92,15 +93,11 @@ impl Conversation {
 
     /// Newest revisions in the order they are shown.
     pub(super) fn newest(&self) -> Vec<&Value> {
-        let mut newest: Vec<&Value> = self
-            .revisions
-            .iter()
-            .filter(|turn| {
-                let id = turn["turnId"].as_str().unwrap_or_default();
-                self.turn(id)
-                    .is_some_and(|last| last["turnSeq"] == turn["turnSeq"])
-            })
-            .collect();
+        let mut last: BTreeMap<&str, &Value> = BTreeMap::new();
+        for turn in &self.revisions {
+            last.insert(turn["turnId"].as_str().unwrap_or_default(), turn);
+        }
+        let mut newest: Vec<&Value> = last.into_values().collect();
         newest.sort_by_key(|turn| (turn["createdAtMs"].as_u64(), turn["turnSeq"].as_u64()));
         newest
     }

@@ -875,24 +875,30 @@ fn the_first_conversation_is_greeted_where_people_try_things_out() {
 
 #[test]
 fn every_scenario_comes_to_its_end() {
-    let words: Vec<String> = Library::embedded()
-        .scenarios()
-        .iter()
-        .map(|s| s.word.clone())
-        .collect();
-    for word in words {
-        for readings in [
-            Readings::default(),
-            Readings::showroom(),
-            Readings {
-                flavour: Flavour::Rust,
-                ..Readings::default()
-            },
-        ] {
-            let (mut omi, id) = ready(readings);
-            query(&mut omi, id, 1, &word);
-            wait(&mut omi, 20_000_000);
+    // One runtime plays them all; a crash is followed by a new start.
+    for readings in [
+        Readings::default(),
+        Readings::showroom(),
+        Readings {
+            flavour: Flavour::Rust,
+            ..Readings::default()
+        },
+    ] {
+        let (mut omi, mut id) = ready(readings);
+        let words: Vec<String> = Library::shared()
+            .scenarios()
+            .iter()
+            .map(|s| s.word.clone())
+            .collect();
+        for (n, word) in (1..).zip(&words) {
+            query(&mut omi, id, n, word);
+            wait(&mut omi, u64::from(n) * 20_000_000);
             assert_eq!(omi.due(), None, "{word} leaves nothing to wait for");
+            if omi.process.is_none() {
+                id = omi.connect("").0;
+                let owner = json!({"type": "refresh_token", "token": "t", "ownerId": "ada"});
+                say(&mut omi, id, owner);
+            }
         }
     }
 }
