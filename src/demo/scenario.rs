@@ -486,6 +486,20 @@ mod tests {
     }
 
     #[test]
+    fn every_step_is_described_for_people_who_write_their_own() {
+        // The error of an unknown step lists all that are known.
+        let head = "word = \"x\"\ntitle = \"X\"\nabout = \"x\"\n";
+        let text = format!("{head}[[step]]\ndo = \"dance\"\n");
+        let problem = Scenario::parse("x", &text).unwrap_err().problem;
+        let known: Vec<&str> = problem.split('`').skip(3).step_by(2).collect();
+        assert!(known.len() > 20, "{problem}");
+        let words = include_str!("../../assets/README.md");
+        for name in known {
+            assert!(words.contains(&format!("| `{name}` |")), "{name}");
+        }
+    }
+
+    #[test]
     fn a_mistake_in_a_file_is_named() {
         let head = "word = \"x\"\ntitle = \"X\"\nabout = \"x\"\n";
         let problem = |steps: &str| {
