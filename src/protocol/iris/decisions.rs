@@ -5,9 +5,9 @@
 use super::frames::{Notification, Picker, Request};
 use super::{Asked, Iris, lanes::Address};
 use crate::domain::{
-    Answer, AnswerWay, Choice, CommandId, CommandOutcome, ConversationId, Decision, DecisionEvent,
-    DecisionId, DecisionLife, Expiry, Grant, IncomingMessage, MessageSort, Moment, Notice,
-    NoticeKind, Provenance, Question, Refusal, RefusalCode, RunPhase, Severity, SyncEvent,
+    AccountEvent, Answer, AnswerWay, Choice, CommandId, CommandOutcome, ConversationId, Decision,
+    DecisionEvent, DecisionId, DecisionLife, Expiry, Grant, IncomingMessage, MessageSort, Moment,
+    Notice, NoticeKind, Provenance, Question, Refusal, RefusalCode, RunPhase, Severity, SyncEvent,
     TimelineEvent, Topic,
 };
 use crate::protocol::decode::{CHOICE_LIMIT, shown};
@@ -31,21 +31,36 @@ enum Kind {
 
 #[derive(Debug)]
 struct Open {
-    conversation: ConversationId,
+    decision: Decision,
     kind: Kind,
     /// The picker's id.
     wire: String,
     /// The text that asks, as a message shows it.
     body: String,
-    labels: BTreeMap<String, SafeText>,
+    /// Out of a replay that is not over, also one that was cut; not said yet, because something
+    /// may follow it.
+    held: Option<Provenance>,
+}
+
+impl Open {
+    fn is_in(&self, conversation: &ConversationId) -> bool {
+        self.decision.conversation == *conversation
+    }
+
+    fn label(&self, value: &str) -> Option<SafeText> {
+        let choice = self
+            .decision
+            .choices
+            .iter()
+            .find(|choice| choice.value == value)?;
+        Some(choice.label.clone())
+    }
 }
 
 /// All open decisions.
 #[derive(Debug, Default)]
 pub(super) struct Decisions {
     open: BTreeMap<DecisionId, Open>,
-    /// Decisions of a replay, which open when nothing followed them.
-    held: Vec<(Provenance, Decision)>,
     seen: VecDeque<String>,
 }
 
@@ -55,25 +70,18 @@ impl Decisions {
     pub(super) fn keeps_turn(&self, conversation: &ConversationId) -> bool {
         self.open
             .values()
-            .any(|open| open.conversation == *conversation && open.kind != Kind::Picker)
+            .any(|open| open.is_in(conversation) && open.kind != Kind::Picker)
     }
 
     /// Whether this text is the one that a decision of the lane asks with.
     pub(super) fn is_asked_by(&self, conversation: &ConversationId, text: &str) -> bool {
         self.open
             .values()
-            .any(|open| open.conversation == *conversation && open.body == text)
+            .any(|open| open.is_in(conversation) && open.body == text)
     }
 
     pub(super) fn forget(&mut self, conversation: &ConversationId) {
-        self.open
-            .retain(|_, open| open.conversation != *conversation);
-        self.held
-            .retain(|(_, decision)| decision.conversation != *conversation);
-    }
-
-    pub(super) fn cut(&mut self) {
-        self.held.clear();
+        self.open.retain(|_, open| !open.is_in(conversation));
     }
 
     /// True the first time.
@@ -212,23 +220,17 @@ impl Iris {
 
     fn open_decision(&mut self, decision: Decision, kind: Kind, wire: String, body: String) {
         let conversation = decision.conversation.clone();
-        let labels = decision
-            .choices
-            .iter()
-            .map(|choice| (choice.value.clone(), choice.label.clone()))
-            .collect();
+        let held = self.is_replay().then(|| self.provenance.clone());
+        let is_held = held.is_some();
         let open = Open {
-            conversation: conversation.clone(),
+            decision: decision.clone(),
             kind,
             wire,
             body,
-            labels,
+            held,
         };
         self.decisions.open.insert(decision.id.clone(), open);
-        if self.is_replay() {
-            self.decisions
-                .held
-                .push((self.provenance.clone(), decision));
+        if is_held {
             return;
         }
         self.say(Topic::Decision(DecisionEvent::Opened(Box::new(decision))));
@@ -237,15 +239,23 @@ impl Iris {
         }
     }
 
-    /// The replay is over: what nothing followed is open.
+    /// The replay is over: what nothing followed is open, also what was answered when the link was
+    /// lost, since the answer would have come back.
     pub(super) fn open_replayed_decisions(&mut self) {
-        for (provenance, decision) in std::mem::take(&mut self.decisions.held) {
-            if self.decisions.open.contains_key(&decision.id) {
-                self.tell(crate::domain::AccountEvent {
-                    provenance,
-                    topic: Topic::Decision(DecisionEvent::Opened(Box::new(decision))),
-                });
-            }
+        let open: Vec<(Provenance, Decision)> = self
+            .decisions
+            .open
+            .values_mut()
+            .map(|open| {
+                let provenance = open.held.take().unwrap_or(Provenance::Snapshot);
+                (provenance, open.decision.clone())
+            })
+            .collect();
+        for (provenance, decision) in open {
+            self.tell(AccountEvent {
+                provenance,
+                topic: Topic::Decision(DecisionEvent::Opened(Box::new(decision))),
+            });
         }
     }
 
@@ -357,7 +367,7 @@ impl Iris {
                 why: Expiry::Gone,
             }));
         };
-        let conversation = open.conversation.clone();
+        let conversation = open.decision.conversation.clone();
         if open.kind == Kind::Picker {
             let Answer::Choice { value, .. } = answer else {
                 return self.refuse(
@@ -368,10 +378,9 @@ impl Iris {
             };
             let wire = open.wire.clone();
             let label = open
-                .labels
-                .get(&value)
-                .map_or(value.as_str(), SafeText::as_str)
-                .to_owned();
+                .label(&value)
+                .unwrap_or_else(|| SafeText::label(&value));
+            let label = label.as_str().to_owned();
             let address = self.lanes.address(&conversation);
             let request = Request::PickerSelect {
                 picker_id: &wire,
@@ -427,14 +436,13 @@ impl Iris {
         let Some(open) = self.decisions.open.remove(&decision) else {
             return;
         };
-        let choice = open.labels.get(text).cloned();
-        let choice = choice.unwrap_or_else(|| spoken(text));
+        let choice = open.label(text).unwrap_or_else(|| spoken(text));
         self.say(Topic::Decision(DecisionEvent::Resolved {
             decision,
             choice: Some(choice),
             command: Some(command),
         }));
-        self.go_on(&open.conversation);
+        self.go_on(&open.decision.conversation);
     }
 
     /// A message of the person was seen in the lane: it may be the answer, from another device.
@@ -442,7 +450,7 @@ impl Iris {
         let is_slash = text.starts_with('/');
         let is_approval = text.starts_with("/approve") || text.starts_with("/deny");
         let gone = self.take_open(|open| {
-            open.conversation == *conversation
+            open.is_in(conversation)
                 && match open.kind {
                     Kind::Approval => is_approval,
                     Kind::Clarification => !is_slash,
@@ -450,16 +458,14 @@ impl Iris {
                 }
         });
         for (decision, open) in gone {
-            let choice = open
-                .labels
-                .get(text)
-                .cloned()
-                .unwrap_or_else(|| spoken(text));
-            self.close_decision(decision, |decision| DecisionEvent::Resolved {
-                decision,
-                choice: Some(choice),
-                command: None,
-            });
+            let choice = open.label(text).unwrap_or_else(|| spoken(text));
+            if open.held.is_none() {
+                self.say(Topic::Decision(DecisionEvent::Resolved {
+                    decision,
+                    choice: Some(choice),
+                    command: None,
+                }));
+            }
             self.go_on(conversation);
         }
     }
@@ -483,50 +489,26 @@ impl Iris {
             })
             .cloned()
             .collect();
+        let is_replay = self.is_replay();
         let gone: Vec<DecisionId> = self
             .decisions
             .open
             .iter()
             .filter(|(id, open)| {
-                open.conversation == *conversation
-                    && open.kind != Kind::Picker
-                    && !answering.contains(id)
+                // A picker of the replay that is followed by its answer is over as well.
+                let may_end = open.kind != Kind::Picker || (is_replay && open.held.is_some());
+                open.is_in(conversation) && may_end && !answering.contains(id)
             })
             .map(|(id, _)| id.clone())
             .collect();
         for decision in gone {
-            self.decisions.open.remove(&decision);
-            self.close_decision(decision, |decision| DecisionEvent::Expired {
-                decision,
-                why: Expiry::Gone,
-            });
-        }
-        // A picker of a replay that was followed by its answer is over too.
-        if self.is_replay() {
-            let held: Vec<DecisionId> = self
-                .decisions
-                .held
-                .iter()
-                .filter(|(_, decision)| decision.conversation == *conversation)
-                .map(|(_, decision)| decision.id.clone())
-                .collect();
-            for decision in held {
-                self.decisions.open.remove(&decision);
-                self.decisions.held.retain(|(_, held)| held.id != decision);
+            let open = self.decisions.open.remove(&decision);
+            if open.is_some_and(|open| open.held.is_none()) {
+                self.say(Topic::Decision(DecisionEvent::Expired {
+                    decision,
+                    why: Expiry::Gone,
+                }));
             }
-        }
-    }
-
-    /// Says the end of a decision, unless it is one that was not said to be open yet.
-    fn close_decision(
-        &mut self,
-        decision: DecisionId,
-        end: impl FnOnce(DecisionId) -> DecisionEvent,
-    ) {
-        let before = self.decisions.held.len();
-        self.decisions.held.retain(|(_, held)| held.id != decision);
-        if self.decisions.held.len() == before {
-            self.say(Topic::Decision(end(decision)));
         }
     }
 

@@ -42,6 +42,8 @@ pub(super) struct Lane {
     /// Streaming messages, and whether something of each was shown.
     pub(super) open: BTreeSet<RemoteId>,
     pub(super) ended: VecDeque<RemoteId>,
+    /// Finished calls that are remembered: a replay repeats them.
+    ended_tools: VecDeque<ToolCallId>,
     /// Running calls by their index.
     pub(super) tools: BTreeMap<i64, ToolCallId>,
     /// Calls of this turn so far; an index may be used again.
@@ -67,6 +69,18 @@ pub(super) struct Lane {
 impl Lane {
     pub(super) fn has_ended(&self, message: &RemoteId) -> bool {
         self.ended.contains(message)
+    }
+
+    /// Remembers a finished call; true the first time.
+    pub(super) fn end_tool(&mut self, tool: &ToolCallId) -> bool {
+        if self.ended_tools.contains(tool) {
+            return false;
+        }
+        if self.ended_tools.len() >= ENDED_LIMIT {
+            self.ended_tools.pop_front();
+        }
+        self.ended_tools.push_back(tool.clone());
+        true
     }
 
     pub(super) fn end(&mut self, message: &RemoteId) {

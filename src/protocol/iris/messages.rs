@@ -15,6 +15,8 @@ use crate::text::SafeText;
 
 /// Messages of one page; the gateway hands out up to 200.
 const PAGE: u32 = 100;
+/// The gateway's own command that ends a run.
+const STOP: &str = "/stop";
 
 impl Iris {
     /// Writes a message whose files, if any, are on the server.
@@ -61,7 +63,7 @@ impl Iris {
             &OutgoingMessage {
                 command,
                 conversation: conversation.clone(),
-                text: "/stop".to_owned(),
+                text: STOP.to_owned(),
                 files: Vec::new(),
                 reply_to: None,
                 auto_thread: false,
@@ -124,6 +126,21 @@ impl Iris {
                 self.acknowledge(command, &conversation, remote.clone());
                 if let Some(remote) = &remote {
                     self.lanes.remember_sent(remote.clone(), command);
+                    // Answers and stops have no message here before; some gateways echo to other
+                    // devices only.
+                    if decision.is_some() || text == STOP {
+                        self.say(Topic::Timeline(TimelineEvent::Upserted {
+                            conversation: conversation.clone(),
+                            message: Box::new(IncomingMessage {
+                                remote: Some(remote.clone()),
+                                author: Author::User,
+                                text: text.clone(),
+                                sent_at_ms: Some(now.wall_ms),
+                                command: Some(command),
+                                ..IncomingMessage::default()
+                            }),
+                        }));
+                    }
                 }
                 self.done(command);
                 if let Some(decision) = decision {
@@ -159,6 +176,8 @@ impl Iris {
             return self.on_user_message(now, id, lane, remote, incoming, &message.text);
         }
         self.lanes.lane(&lane).activity += 1;
+        // What a replay repeats is older than what waits for an answer.
+        let is_repeat = self.is_replay() && self.lanes.lane(&lane).has_ended(&remote);
         if author == Author::System {
             if self.decisions.is_asked_by(&lane, &incoming.text) {
                 incoming.sort = MessageSort::Aside;
@@ -166,11 +185,13 @@ impl Iris {
                 let twin = (remote.clone(), incoming.text.clone(), message.ts);
                 self.lanes.lane(&lane).last_system = Some(twin);
             }
-        } else {
+        } else if !is_repeat {
             self.on_output(&lane);
         }
         self.count_news(&lane, &remote);
-        self.picked(&lane);
+        if !is_repeat {
+            self.picked(&lane);
+        }
         let of = self.lanes.lane(&lane);
         of.end(&remote);
         if author == Author::Assistant
@@ -240,6 +261,7 @@ impl Iris {
         } else {
             incoming.command = known;
         }
+        let is_repeat = self.lanes.lane(&lane).has_ended(&remote);
         self.lanes.lane(&lane).end(&remote);
         let ts = incoming.sent_at_ms;
         let text = incoming.text.clone();
@@ -253,7 +275,9 @@ impl Iris {
                 self.answered(decision, &text, command);
             }
         }
-        self.on_answer_seen(&lane, &text);
+        if !is_repeat {
+            self.on_answer_seen(&lane, &text);
+        }
         self.touch(now, &lane, ts);
     }
 
@@ -319,6 +343,9 @@ impl Iris {
         let footer = footer(&stop.runtime, stop.model.as_deref(), stop.tokens);
         self.count_news(&lane, &remote);
         let is_replay = self.is_replay();
+        if is_replay && !self.lanes.lane(&lane).has_ended(&remote) {
+            self.on_output(&lane);
+        }
         let of = self.lanes.lane(&lane);
         of.activity += 1;
         let was_open = of.open.contains(&remote);
@@ -484,8 +511,14 @@ impl Iris {
             .map(incoming)
             .filter(|row| !row.text.is_empty() || !row.attachments.is_empty())
             .collect();
+        let of = self.lanes.lane(&conversation);
+        // History has whole messages only: the end of one that is open here was lost.
+        for remote in messages.iter().filter_map(|row| row.remote.as_ref()) {
+            if of.open.contains(remote) {
+                of.end(remote);
+            }
+        }
         if before.is_none() {
-            let of = self.lanes.lane(&conversation);
             if of.anchor.is_none() {
                 of.anchor = messages.last().and_then(|row| row.remote.clone());
             }

@@ -486,7 +486,6 @@ impl Iris {
             }
         }
         self.drop_transfers();
-        self.decisions.cut();
         for conversation in self.lanes.typing() {
             self.typing_off(&conversation);
         }

@@ -20,6 +20,8 @@ use std::time::Duration;
 const TYPING: Duration = Duration::from_secs(5);
 /// After a reconnect a turn that still runs shows it within so long; typing comes every 2 s.
 const GRACE: Duration = Duration::from_secs(6);
+/// What is still open so long after typing ended does not end any more.
+const LOST: Duration = Duration::from_secs(10);
 /// The tool that asks questions. The question shows as a decision.
 const CLARIFY: &str = "clarify";
 
@@ -138,12 +140,14 @@ impl Iris {
             return;
         }
         let lane = self.lanes.lane(conversation);
-        if lane.typing_until.is_some()
-            || lane.grace_until.is_some()
-            || !lane.open.is_empty()
-            || !lane.tools.is_empty()
-            || lane.turn.is_none()
-        {
+        if lane.typing_until.is_some() || lane.grace_until.is_some() || lane.turn.is_none() {
+            return;
+        }
+        if !lane.open.is_empty() || !lane.tools.is_empty() {
+            // Nobody works any more, so their ends were lost on the line.
+            if lane.is_off {
+                lane.hold_until.get_or_insert(now.after(LOST));
+            }
             return;
         }
         // Only `typing off` says that nothing more comes; else it is waited for as long as typing
@@ -213,11 +217,20 @@ impl Iris {
                 self.lanes.lane(&conversation).is_off = true;
             }
             if is_due(self.lanes.lane(&conversation).hold_until) {
-                self.lanes.lane(&conversation).hold_until = None;
-                self.lanes.lane(&conversation).is_off = true;
+                let lane = self.lanes.lane(&conversation);
+                lane.hold_until = None;
+                let is_open = !lane.open.is_empty() || !lane.tools.is_empty();
+                let was_off = std::mem::replace(&mut lane.is_off, true);
+                if was_off && is_open && !self.decisions.keeps_turn(&conversation) {
+                    self.abandon_turn(&conversation);
+                }
             }
             if is_due(self.lanes.lane(&conversation).grace_until) {
-                self.abandon_turn(&conversation);
+                self.lanes.lane(&conversation).grace_until = None;
+                // Typing pauses while somebody is asked.
+                if !self.decisions.keeps_turn(&conversation) {
+                    self.abandon_turn(&conversation);
+                }
             }
             self.check_turn(now, &conversation);
         }
@@ -226,7 +239,6 @@ impl Iris {
     /// What was open before the link was lost is not going on.
     fn abandon_turn(&mut self, conversation: &ConversationId) {
         let lane = self.lanes.lane(conversation);
-        lane.grace_until = None;
         let open = std::mem::take(&mut lane.open);
         let tools = std::mem::take(&mut lane.tools);
         let Some(turn) = lane.turn.take() else {
@@ -235,7 +247,7 @@ impl Iris {
         for message in &open {
             lane.end(message);
         }
-        let was_cut = !open.is_empty() || !tools.is_empty() || !turn.has_answer;
+        let was_cut = !open.is_empty() || !turn.has_answer;
         for remote in open {
             self.say(Topic::Timeline(TimelineEvent::Ended {
                 conversation: conversation.clone(),
@@ -330,7 +342,6 @@ impl Iris {
         conversation: ConversationId,
         tool: &ToolEnd,
     ) {
-        self.on_output(&conversation);
         let lane = self.lanes.lane(&conversation);
         lane.activity += 1;
         let stand_in = lane.tools.remove(&tool.index);
@@ -342,6 +353,10 @@ impl Iris {
             .map_or("start", |anchor| anchor.as_str());
         let id = ToolCallId::from(format!("{anchor}/{}/{}", tool.index, tool.name));
         let is_failed = tool.ok == Some(false);
+        // What a replay repeats is older than what waits for an answer.
+        if lane.end_tool(&id) || !self.is_replay() {
+            self.on_output(&conversation);
+        }
         if tool.name == CLARIFY && !is_failed {
             return self.check_turn(now, &conversation);
         }

@@ -396,7 +396,14 @@ impl Pheby {
         mut frame: ConversationHistory,
     ) {
         let page = self.page(now, &conversation, &frame, None);
-        let run = frame.run.take().filter(is_active);
+        let mut run = frame.run.take().filter(is_active);
+        if let Some(run) = &mut run
+            && is_in_answer(&page, &shown(&run.text))
+        {
+            // The message is complete and stands in the page; the run writes another one next.
+            run.message_id = None;
+            run.text.clear();
+        }
         let run_id = run.as_ref().map(|run| RunId::from(run.run_id.as_str()));
         let lost_runs = match self.directory.interrupted.remove(&conversation).flatten() {
             Some(known) if run_id.as_ref() != Some(&known) => {
@@ -570,6 +577,15 @@ fn is_active(run: &ActiveRun) -> bool {
             run.status.as_str(),
             "completed" | "cancelled" | "failed" | "finished"
         )
+}
+
+/// Whether this text stands in the page as a message of the answer that is being given.
+fn is_in_answer(page: &HistoryPage, text: &str) -> bool {
+    page.messages
+        .iter()
+        .rev()
+        .take_while(|row| row.author != Author::User)
+        .any(|row| row.text == text)
 }
 
 /// One row of history; none for rows without words.
