@@ -20,7 +20,7 @@ use trialogue::app::state::{AccountField, AccountKind};
 use trialogue::domain::*;
 use trialogue::text::SafeText;
 use trialogue::view::picture::Picture;
-use trialogue::view::{Depth, Drawn, Memo, Theme, draw};
+use trialogue::view::{Depth, Drawn, Memo, Theme, draw, selected_text};
 
 const SIZES: [(u16, u16); 4] = [(60, 18), (80, 24), (120, 40), (200, 60)];
 
@@ -503,9 +503,14 @@ fn what_the_mouse_selected_is_marked_and_told_without_frames() {
     });
     state.screen.marked = Some(safe("build"));
     let theme = Theme::named("dark", Depth::TrueColor).unwrap();
-    let (_, drawn) = frame(&state, 120, 40, &theme);
+    let selected = selected_text(
+        &state,
+        &mut Memo::default(),
+        &theme,
+        Rect::new(0, 0, 120, 40),
+    );
     assert_eq!(
-        drawn.selected.as_deref(),
+        selected.as_deref(),
         Some("[dependencies]\nserde = { version = \"1\", features = [\"derive\"] }\n\nThen")
     );
     check_at("selection", &state, 120, 40);

@@ -11,6 +11,7 @@ pub mod input;
 pub mod log;
 pub mod oneshot;
 pub mod output;
+pub mod pictures;
 pub mod screen;
 pub mod secrets;
 pub mod session;

@@ -11,9 +11,9 @@ use super::engine::{Engine, Inner};
 use super::frame::Pace;
 use super::input::{Bytes, Reader};
 use super::output::Writer;
+use super::pictures;
 use super::terminal::{self, Modes};
 use crate::app::event::{ShellReply, Signal};
-use crate::app::screen::{Spot, Target};
 use crate::app::{Effect, Event};
 use crate::domain::Moment;
 use crate::input::parser::{Parser, ParserOptions};
@@ -101,6 +101,7 @@ pub struct Screen {
     parser: Parser,
     memo: Memo,
     colourist: Colourist,
+    pictures: pictures::Painter,
     theme: Theme,
     hits: HitMap,
     pace: Pace,
@@ -143,6 +144,7 @@ impl Screen {
             parser: Parser::new(parser_options(place.over_ssh, false)),
             memo: Memo::default(),
             colourist: Colourist::default(),
+            pictures: pictures::Painter::default(),
             theme,
             hits: HitMap::default(),
             pace: Pace::default(),
@@ -434,48 +436,15 @@ impl Screen {
         }));
     }
 
-    /// The text between the ends of the selection, as the last frame showed it: only cells of
-    /// entries, rows without the blanks at their end.
-    fn selected_text(&self) -> Option<SafeText> {
-        let selection = self.engine.state.screen.selection?;
-        let area = self.buffer.area;
-        let mut from = None;
-        let mut to = None;
-        for y in 0..area.height {
-            for x in 0..area.width {
-                if let Target::Entry { key, row, column } = self.hits.at(x, y) {
-                    let here = Spot { key, row, column };
-                    from = from.or((here == selection.from).then_some((y, x)));
-                    to = to.or((here == selection.to).then_some((y, x)));
-                }
-            }
-        }
-        // An end that was scrolled away lies above or below everything on screen.
-        let (from, to) = (from.unwrap_or((0, 0)), to.unwrap_or((area.height, 0)));
-        let ((from_row, from_column), (to_row, to_column)) = (from.min(to), from.max(to));
-        let mut text = String::new();
-        for row in from_row..=to_row.min(self.buffer.area.height.saturating_sub(1)) {
-            let mut line = String::new();
-            let mut skip = 0;
-            for column in 0..self.buffer.area.width {
-                if skip > 0 {
-                    skip -= 1;
-                    continue;
-                }
-                let before = row == from_row && column < from_column;
-                let after = row == to_row && column > to_column;
-                if before || after || !is_entry(&self.hits.at(column, row)) {
-                    continue;
-                }
-                let symbol = self.buffer[(column, row)].symbol();
-                skip = crate::text::width(symbol).saturating_sub(1);
-                line.push_str(symbol);
-            }
-            text.push_str(line.trim_end());
-            text.push('\n');
-        }
-        let text = text.trim_end_matches('\n');
-        (!text.is_empty()).then(|| SafeText::prose(text))
+    /// The text between the ends of the selection.
+    fn selected_text(&mut self) -> Option<SafeText> {
+        view::selected_text(
+            &self.engine.state,
+            &mut self.memo,
+            &self.theme,
+            self.buffer.area,
+        )
+        .map(|text| SafeText::prose(&text))
     }
 
     /// Gives the terminal back and stops the whole group, as a shell expects of Ctrl+Z.
@@ -544,6 +513,9 @@ impl Screen {
         for coloured in self.colourist.take() {
             self.memo.coloured(coloured);
         }
+        for (wish, picture) in self.pictures.take() {
+            self.memo.picture(&wish, picture);
+        }
         self.buffer.reset();
         let drawn = view::draw(
             &self.engine.state,
@@ -572,17 +544,16 @@ impl Screen {
                 let _ = inner.blocking_send(Inner::Shell(Box::new(ShellReply::Highlighted)));
             });
         }
+        for wish in drawn.pictures {
+            let inner = self.engine.inner();
+            self.pictures.paint(wish, move || {
+                let _ = inner.blocking_send(Inner::Shell(Box::new(ShellReply::PictureReady)));
+            });
+        }
         if let Some(facts) = drawn.facts {
             self.engine.apply(Event::Layout(Box::new(facts)));
         }
     }
-}
-
-fn is_entry(target: &Target) -> bool {
-    matches!(
-        target,
-        Target::Entry { .. } | Target::Fold(_) | Target::Link(_) | Target::CodeCopy(..)
-    )
 }
 
 /// The painter's word for a theme's depth.

@@ -80,8 +80,6 @@ pub struct Drawn {
     pub cursor: Option<(u16, u16)>,
     /// Cells that are links.
     pub links: Vec<LinkSpan>,
-    /// What the mouse selected, without frames and padding.
-    pub selected: Option<String>,
     /// Code in sight that could have colours; `Memo::coloured` takes what comes of it.
     pub wants: Vec<Job>,
     /// Pictures in sight that are not decoded; `Memo::picture` takes them.
@@ -134,20 +132,7 @@ fn whole(canvas: &mut Canvas<'_>, state: &State, memo: &mut Memo, area: Rect, dr
     let is_bare = canvas.is_bare && state.screen.overlays.is_empty();
     canvas.is_bare = is_bare;
     let pictures = Arc::clone(&memo.pictures);
-    let scene = state.focused().map(|(account, id, conversation)| Scene {
-        state,
-        pictures: (canvas.theme.depth >= Depth::Indexed && !state.settings.ascii)
-            .then_some(&*pictures),
-        account,
-        id,
-        conversation,
-        glyphs: canvas.glyphs,
-        columns: if is_bare {
-            area.width
-        } else {
-            layout::text_columns(areas.main)
-        },
-    });
+    let scene = scene(state, &pictures, canvas.theme, area);
     if is_bare
         && let Some(scene) = &scene
         && let Some((account, _)) = &state.focus
@@ -190,6 +175,42 @@ fn whole(canvas: &mut Canvas<'_>, state: &State, memo: &mut Memo, area: Rect, dr
         popup(canvas, state, memo, overlay, area, drawn);
     }
     hints::toasts(canvas, state, areas.main);
+}
+
+/// The conversation on screen with all that its items need.
+fn scene<'a>(
+    state: &'a State,
+    pictures: &'a Pictures,
+    theme: &Theme,
+    area: Rect,
+) -> Option<Scene<'a>> {
+    let is_bare = state.screen.is_bare && state.screen.overlays.is_empty();
+    let columns = if is_bare {
+        area.width
+    } else {
+        layout::text_columns(layout::areas(&state.screen, area).main)
+    };
+    let shows_pictures = theme.depth >= Depth::Indexed && !state.settings.ascii;
+    let (account, id, conversation) = state.focused()?;
+    Some(Scene {
+        state,
+        account,
+        id,
+        conversation,
+        glyphs: Glyphs::of(state.settings.ascii),
+        columns,
+        pictures: shows_pictures.then_some(pictures),
+    })
+}
+
+/// What the mouse selected on a screen so large, as text without frames and padding.
+pub fn selected_text(state: &State, memo: &mut Memo, theme: &Theme, area: Rect) -> Option<String> {
+    if layout::is_too_small(area) {
+        return None;
+    }
+    let pictures = Arc::clone(&memo.pictures);
+    let scene = scene(state, &pictures, theme, area)?;
+    timeline::selected(&scene, &mut memo.cards, &memo.colours)
 }
 
 /// What a screen without a conversation says.
@@ -301,7 +322,6 @@ fn conversation(
     );
     drawn.wants = wants;
     drawn.pictures = timeline::wishes(scene, &facts);
-    drawn.selected = timeline::selected(scene, &mut memo.cards, &memo.colours);
     facts.composer_columns = composer::text_columns(area.width);
     let mut y = timeline.bottom() + gap;
     for strip in &strips {
