@@ -41,10 +41,19 @@ impl Stage {
         let home = tempfile::tempdir().unwrap();
         let mut options = DemoOptions::default();
         options.setup.speed = 600;
-        let served = demo::serve(([127, 0, 0, 1], 0).into(), options).await.unwrap();
+        let served = demo::serve(([127, 0, 0, 1], 0).into(), options)
+            .await
+            .unwrap();
         let clock = Clock::start();
         let (store, facts) = trialogue::store::memory().unwrap();
-        let state = State::new(Ids { instance: 1, next: 1 << 32 }, Settings::default(), clock.now());
+        let state = State::new(
+            Ids {
+                instance: 1,
+                next: 1 << 32,
+            },
+            Settings::default(),
+            clock.now(),
+        );
         let around = Surroundings {
             paths: Paths::inside(home.path()),
             place: Place::default(),
@@ -56,7 +65,10 @@ impl Stage {
         };
         let mut engine = Engine::new(state, store, around);
         for gateway in &served.gateways {
-            let endpoint = NetworkEndpoint { url: gateway.url.clone(), ..NetworkEndpoint::default() };
+            let endpoint = NetworkEndpoint {
+                url: gateway.url.clone(),
+                ..NetworkEndpoint::default()
+            };
             let (name, endpoint) = match gateway.protocol {
                 "pheby" => ("pheby@vps", Endpoint::Pheby(endpoint)),
                 "iris" => ("iris@home", Endpoint::Iris(endpoint)),
@@ -66,13 +78,26 @@ impl Stage {
             engine.add_account(AccountConfig::new(name, endpoint));
         }
         engine.restore(facts);
-        engine.apply(Event::Terminal(TerminalEvent::Resize { columns: COLUMNS, rows: ROWS }));
+        engine.apply(Event::Terminal(TerminalEvent::Resize {
+            columns: COLUMNS,
+            rows: ROWS,
+        }));
         engine.connect_all();
-        let mut stage = Self { engine, memo: Memo::default(), _served: served, _home: home };
+        let mut stage = Self {
+            engine,
+            memo: Memo::default(),
+            _served: served,
+            _home: home,
+        };
         stage
             .until("every account to be online", |state| {
-                state.accounts.iter().all(|account| account.account.link == LinkState::Ready)
-                    && state.focused().is_some_and(|(_, _, here)| !here.timeline.entries.is_empty())
+                state
+                    .accounts
+                    .iter()
+                    .all(|account| account.account.link == LinkState::Ready)
+                    && state
+                        .focused()
+                        .is_some_and(|(_, _, here)| !here.timeline.entries.is_empty())
             })
             .await;
         stage
@@ -91,12 +116,14 @@ impl Stage {
     }
 
     fn type_text(&mut self, text: &str) {
-        self.engine.apply(Event::Terminal(TerminalEvent::Paste(text.to_owned())));
+        self.engine
+            .apply(Event::Terminal(TerminalEvent::Paste(text.to_owned())));
         self.perform(Action::Send);
     }
 
     fn perform(&mut self, action: Action) {
-        self.engine.perform(|state, now| actions::perform(state, now, action));
+        self.engine
+            .perform(|state, now| actions::perform(state, now, action));
         self.engine.flush();
         drop(self.engine.take_front_effects());
     }
@@ -110,7 +137,8 @@ impl Stage {
             buffer.reset();
             let drawn = view::draw(&self.engine.state, &mut self.memo, &theme, &mut buffer);
             for job in &drawn.wants {
-                self.memo.coloured(trialogue::render::highlight::colour(job));
+                self.memo
+                    .coloured(trialogue::render::highlight::colour(job));
             }
             if let Some(facts) = drawn.facts {
                 self.engine.apply(Event::Layout(Box::new(facts)));
@@ -121,18 +149,29 @@ impl Stage {
 }
 
 fn idle(state: &State) -> bool {
-    state.focused().is_some_and(|(_, _, here)| here.run.is_none())
-        && state.accounts.iter().all(|account| account.outbox.is_empty())
+    state
+        .focused()
+        .is_some_and(|(_, _, here)| here.run.is_none())
+        && state
+            .accounts
+            .iter()
+            .all(|account| account.outbox.is_empty())
 }
 
 fn running(state: &State) -> bool {
-    state.focused().is_some_and(|(_, _, here)| here.run.is_some())
+    state
+        .focused()
+        .is_some_and(|(_, _, here)| here.run.is_some())
 }
 
 #[test]
 fn the_program_draws_its_own_pictures() {
     let folder = std::env::var_os("TRIALOGUE_PICTURES");
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let mut stage = Stage::new().await;
         stage.type_text("review");
@@ -146,7 +185,12 @@ fn the_program_draws_its_own_pictures() {
         std::fs::write(folder.join("screen-light.svg"), stage.picture("light")).unwrap();
         stage.type_text("approve");
         stage
-            .until("an approval", |state| state.accounts.iter().any(|account| account.decisions.iter().any(|d| d.life.is_open())))
+            .until("an approval", |state| {
+                state
+                    .accounts
+                    .iter()
+                    .any(|account| account.decisions.iter().any(|d| d.life.is_open()))
+            })
             .await;
         stage.perform(Action::OpenDecision);
         std::fs::write(folder.join("approval-dark.svg"), stage.picture("dark")).unwrap();
