@@ -4,7 +4,7 @@ use super::LinkSpan;
 use super::colour::{Colour, Depth};
 use super::scroll::Shift;
 use ratatui::buffer::{Buffer, Cell, CellDiffOption, CellWidth};
-use ratatui::style::Modifier;
+use ratatui::style::{Color, Modifier};
 use std::sync::Arc;
 
 /// Cells that are hashed together.
@@ -215,6 +215,10 @@ pub(super) struct Grid {
 
 #[derive(Clone, Debug, Default)]
 struct Row {
+    /// Hash of the buffer's row that this was read from; none when it was not.
+    source: Option<u64>,
+    /// The row is the same as the one that is shown, and its cells were not read.
+    is_shown: bool,
     cells: Vec<Shown>,
     pieces: Vec<u64>,
     hash: u64,
@@ -270,6 +274,7 @@ impl Grid {
 
     /// Nothing is known of a row any more.
     pub fn forget_row(&mut self, row: usize) {
+        self.rows[row].source = None;
         for cell in &mut self.rows[row].cells {
             *cell = Shown {
                 care: Care::Unknown,
@@ -288,9 +293,18 @@ impl Grid {
         row.pieces
     }
 
-    /// Moves a region as the terminal does.
-    pub fn shift(&mut self, shift: &Shift) {
+    /// Moves a region as the terminal does. Rows of `wanted` that were taken to be the same as those
+    /// here are given their cells before.
+    pub fn shift(&mut self, shift: &Shift, wanted: &mut Self) {
         let region = &mut self.rows[shift.top..=shift.bottom];
+        for (shown, wanted) in region
+            .iter()
+            .zip(&mut wanted.rows[shift.top..=shift.bottom])
+        {
+            if std::mem::take(&mut wanted.is_shown) {
+                wanted.cells.clone_from(&shown.cells);
+            }
+        }
         let len = region.len();
         let blank = match shift.up {
             Ok(count) => {
@@ -304,53 +318,135 @@ impl Grid {
         };
         for row in &mut region[blank] {
             row.cells.fill(Shown::BLANK);
+            row.source = None;
             row.rehash();
         }
     }
 
-    /// Reads a buffer of the same size.
-    pub fn read(&mut self, buffer: &Buffer, links: &[LinkSpan], depth: Depth) {
+    /// Takes over the rows that were painted.
+    pub fn settle(&mut self, wanted: &mut Self) {
+        for (shown, wanted) in self.rows.iter_mut().zip(&mut wanted.rows) {
+            if !wanted.is_shown {
+                std::mem::swap(shown, wanted);
+            }
+        }
+    }
+
+    /// Whether a row is known to be the same as the one that is shown.
+    pub fn is_shown(&self, row: usize) -> bool {
+        self.rows[row].is_shown
+    }
+
+    /// Reads a buffer of the same size. Rows that give the hash of those shown are not read.
+    pub fn read(&mut self, buffer: &Buffer, links: &[LinkSpan], depth: Depth, shown: &Self) {
         let width = self.columns;
         if width == 0 {
             return;
         }
-        for (y, (row, cells)) in self
-            .rows
-            .iter_mut()
-            .zip(buffer.content.chunks(width))
-            .enumerate()
-        {
-            row.cells.clear();
-            while row.cells.len() < width {
-                let x = row.cells.len();
-                let cell = &cells[x];
-                let cell_width = match cell.diff_option {
-                    CellDiffOption::Skip => 1,
-                    _ => usize::from(cell_width(cell)).max(1),
-                };
-                let mut shown = Shown::new(cell, cell_width, depth);
-                if x + cell_width > width {
-                    // Half a cluster can't be shown.
-                    shown.text = Text::new(" ");
-                    shown.width = 1;
-                    shown.forget_invisible();
-                }
-                let rest = usize::from(shown.width) - 1;
-                let half = Shown {
-                    text: Text::new(""),
-                    width: 0,
-                    care: Care::Usual,
-                    ..shown.clone()
-                };
-                row.cells.push(shown);
-                row.cells.extend(std::iter::repeat_n(half, rest));
+        let content = buffer.content.chunks(width);
+        for (y, (row, cells)) in self.rows.iter_mut().zip(content).enumerate() {
+            let number = u16::try_from(y).unwrap_or(u16::MAX);
+            let links = || links.iter().filter(|link| link.row == number);
+            let source = links().fold(cells.iter().fold(1, hash_source), hash_link);
+            row.source = Some(source);
+            let same = &shown.rows[y];
+            row.is_shown = same.source == Some(source) && !same.is_restless;
+            if row.is_shown {
+                row.hash = same.hash;
+                row.pieces.clone_from(&same.pieces);
+                row.is_restless = same.is_restless;
+                row.has_pictures = same.has_pictures;
+            } else {
+                row.read(cells, depth);
+                links().for_each(|link| mark(&mut row.cells, link));
+                row.rehash();
             }
-            let y = u16::try_from(y).unwrap_or(u16::MAX);
-            for link in links.iter().filter(|link| link.row == y) {
-                mark(&mut row.cells, link);
-            }
-            row.rehash();
         }
+    }
+}
+
+impl Row {
+    fn read(&mut self, cells: &[Cell], depth: Depth) {
+        self.cells.clear();
+        while let Some(cell) = cells.get(self.cells.len()) {
+            let cell_width = match cell.diff_option {
+                CellDiffOption::Skip => 1,
+                _ => usize::from(cell_width(cell)).max(1),
+            };
+            let mut shown = Shown::new(cell, cell_width, depth);
+            if self.cells.len() + cell_width > cells.len() {
+                // Half a cluster can't be shown.
+                shown.text = Text::new(" ");
+                shown.width = 1;
+                shown.forget_invisible();
+            }
+            let rest = usize::from(shown.width) - 1;
+            let half = Shown {
+                text: Text::new(""),
+                width: 0,
+                care: Care::Usual,
+                ..shown.clone()
+            };
+            self.cells.push(shown);
+            self.cells.extend(std::iter::repeat_n(half, rest));
+        }
+    }
+}
+
+fn hash_source(hash: u64, cell: &Cell) -> u64 {
+    let symbol = cell.symbol().as_bytes();
+    let text = match symbol {
+        [byte] => u64::from(*byte),
+        _ => symbol
+            .chunks(8)
+            .fold(symbol.len() as u64, |hash, part| mix(hash, word(part))),
+    };
+    let care = match cell.diff_option {
+        CellDiffOption::None => 0,
+        CellDiffOption::Skip => 1,
+        CellDiffOption::AlwaysUpdate => 2,
+        CellDiffOption::ForcedWidth(width) => 3 + u64::from(width.get()),
+    };
+    let looks = u64::from(source_bits(cell.fg)) << 32 | u64::from(source_bits(cell.bg));
+    mix(
+        mix(
+            hash,
+            text ^ care << 56 ^ u64::from(cell.modifier.bits()) << 32,
+        ),
+        looks,
+    )
+}
+
+fn hash_link(hash: u64, link: &LinkSpan) -> u64 {
+    let place = u64::from(link.column) << 32 | u64::from(link.width);
+    link.target
+        .as_bytes()
+        .chunks(8)
+        .fold(mix(hash, place), |hash, part| mix(hash, word(part)))
+}
+
+/// Another number for every colour.
+fn source_bits(color: Color) -> u32 {
+    match color {
+        Color::Rgb(r, g, b) => 2 << 24 | u32::from_be_bytes([0, r, g, b]),
+        Color::Indexed(index) => 1 << 24 | u32::from(index),
+        Color::Reset => 0,
+        Color::Black => 1,
+        Color::Red => 2,
+        Color::Green => 3,
+        Color::Yellow => 4,
+        Color::Blue => 5,
+        Color::Magenta => 6,
+        Color::Cyan => 7,
+        Color::Gray => 8,
+        Color::DarkGray => 9,
+        Color::LightRed => 10,
+        Color::LightGreen => 11,
+        Color::LightYellow => 12,
+        Color::LightBlue => 13,
+        Color::LightMagenta => 14,
+        Color::LightCyan => 15,
+        Color::White => 16,
     }
 }
 

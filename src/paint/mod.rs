@@ -138,19 +138,23 @@ impl Painter {
         }
         let links: &[LinkSpan] = if self.options.links { links } else { &[] };
         let mut out = String::new();
-        self.wanted.read(buffer, links, self.options.colours);
+        for row in 0..self.shown.rows() {
+            if self.unknown[row] {
+                self.shown.forget_row(row);
+            }
+        }
+        let colours = self.options.colours;
+        self.wanted.read(buffer, links, colours, &self.shown);
         self.scroll(&mut out);
         for row in 0..self.wanted.rows() {
-            if self.unknown[row] {
-                self.unknown[row] = false;
-                self.shown.forget_row(row);
-            } else if self.wanted.hash(row) == self.shown.hash(row) && !self.wanted.is_restless(row)
-            {
-                continue;
+            let was_unknown = std::mem::take(&mut self.unknown[row]);
+            let is_same = self.wanted.is_shown(row)
+                || (self.wanted.hash(row) == self.shown.hash(row) && !self.wanted.is_restless(row));
+            if was_unknown || !is_same {
+                self.paint_row(row, &mut out);
             }
-            self.paint_row(row, &mut out);
         }
-        std::mem::swap(&mut self.shown, &mut self.wanted);
+        self.shown.settle(&mut self.wanted);
         self.pen.end_link(&mut out);
         self.finish(out, cursor)
     }
@@ -203,7 +207,7 @@ impl Painter {
             Err(count) => (count, 'T'),
         };
         out.push_str(&format!("\x1b[{top};{bottom}r\x1b[{count}{order}\x1b[r"));
-        self.shown.shift(&shift);
+        self.shown.shift(&shift, &mut self.wanted);
         // Setting the margins takes the cursor home.
         self.at = Some((0, 0));
     }
