@@ -63,7 +63,7 @@ impl Stage {
             tap: false,
             is_throwaway: true,
         };
-        let mut engine = Engine::new(state, store, around);
+        let mut engine = Engine::new(state, store, around, None);
         for gateway in &served.gateways {
             let endpoint = NetworkEndpoint {
                 url: gateway.url.clone(),

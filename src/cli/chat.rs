@@ -5,12 +5,13 @@ use super::args::{ColorChoice, Demo, Global};
 use super::{Exit, Failure};
 use crate::app::State;
 use crate::app::keymap::{Keymap, Override};
+use crate::app::screen::Toast;
 use crate::app::state::{Ids, Settings};
 use crate::config::account::{AccountConfig, Endpoint, NetworkEndpoint, ProcessEndpoint};
 use crate::config::file::{self, Config};
 use crate::config::keys;
 use crate::config::paths::Paths;
-use crate::domain::{AccountId, Secret};
+use crate::domain::{AccountId, Secret, Severity};
 
 use crate::runtime::clock::Clock;
 use crate::runtime::desktop::Place;
@@ -18,7 +19,9 @@ use crate::runtime::engine::{Engine, Surroundings};
 
 use crate::runtime::screen::{Left, Screen, ScreenOptions, utc_offset_minutes};
 use crate::runtime::terminal;
+use crate::store::lock::LockError;
 use crate::store::{self, StoreOptions};
+use crate::text::SafeText;
 use crate::view::theme::Depth;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -126,10 +129,27 @@ pub fn demo_accounts(served: &crate::demo::Served, program: &Path) -> Vec<Profil
 pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engine, Failure> {
     let place = Place::detect();
     let clock = Clock::start();
+    let mut read_only = None;
+    let mut lock = None;
+    if is_screen && !global.no_cache {
+        let _ = crate::config::paths::make_private(&profile.paths.data);
+        match store::lock::acquire(profile.paths.lock_file()) {
+            Ok(held) => lock = Some(held),
+            Err(error @ LockError::Held { .. }) => {
+                read_only = Some(SafeText::label(&format!("{error}; this screen only reads")));
+            }
+            // Some file systems know no locks; one screen works there as well.
+            Err(error) => eprintln!("trialogue: {error}"),
+        }
+    }
+    let options = StoreOptions {
+        read_only: read_only.is_some(),
+        ..StoreOptions::default()
+    };
     let (handle, facts) = if global.no_cache {
         store::memory()
     } else {
-        store::open(profile.paths.store_file(), StoreOptions::default())
+        store::open(profile.paths.store_file(), options)
     }
     .or_else(|error| {
         eprintln!("trialogue: {error}; nothing is kept on disk this time");
@@ -154,9 +174,21 @@ pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engi
     for complaint in complaints {
         eprintln!("trialogue: {complaint}");
     }
-    state.read_only.clone_from(&handle.health().read_only);
+    state.read_only = read_only.or_else(|| handle.health().read_only.clone());
+    for notice in &handle.health().notices {
+        let until = clock.now().after(std::time::Duration::from_secs(15));
+        state.screen.toasts.push(Toast {
+            text: notice.clone(),
+            severity: Severity::Warning,
+            until,
+        });
+    }
+    let mut paths = profile.paths.clone();
+    if let Some(downloads) = &profile.config.settings.downloads {
+        paths.downloads = crate::runtime::engine::expand_home(&downloads.to_string_lossy());
+    }
     let around = Surroundings {
-        paths: profile.paths.clone(),
+        paths,
         place,
         clock,
         working_directory: std::env::current_dir().unwrap_or_else(|_| "/".into()),
@@ -164,7 +196,7 @@ pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engi
         tap: false,
         is_throwaway: profile.is_throwaway,
     };
-    let mut engine = Engine::new(state, handle, around);
+    let mut engine = Engine::new(state, handle, around, lock);
     for account in profile.accounts {
         let id = AccountId::new(&account.config.name);
         if let Some(secret) = account.secret {
@@ -317,6 +349,7 @@ pub fn run_with(
         depth: depth(global.color),
         mouse: !global.no_mouse && profile.config.mouse(),
         theme_is_fixed: global.theme.is_some() || profile.config.has_theme(),
+        themes_dir: profile.paths.themes_dir(),
         set_title: !Place::detect().in_tmux,
     };
     terminal::install_panic_hook(profile.paths.state.clone());

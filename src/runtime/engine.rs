@@ -18,6 +18,7 @@ use crate::domain::{
     AccountEvent, AccountId, AttachmentKind, CommandOutcome, Committed, Found, LinkEvent,
     LinkState, Moment, Secret, Topic,
 };
+use crate::store::lock::ProfileLock;
 use crate::store::{self, StoreError};
 use crate::text::SafeText;
 use std::collections::BTreeMap;
@@ -85,12 +86,19 @@ pub struct Engine {
     ui: Vec<(String, String)>,
     known_secrets: BTreeMap<AccountId, Secret>,
     around: Arc<Surroundings>,
+    /// Held by the screen of this profile as long as it lives.
+    _lock: Option<ProfileLock>,
 }
 
 impl Engine {
     /// An engine over an open store. Accounts are added with `add_account`, and nothing connects
     /// before `connect_all`.
-    pub fn new(state: State, store: store::Handle, around: Surroundings) -> Self {
+    pub fn new(
+        state: State,
+        store: store::Handle,
+        around: Surroundings,
+        lock: Option<ProfileLock>,
+    ) -> Self {
         let (sessions_out, sessions_in) = mpsc::channel(QUEUE);
         let (inner_out, inner_in) = mpsc::channel(QUEUE * 4);
         Self {
@@ -110,6 +118,7 @@ impl Engine {
             ui: Vec::new(),
             known_secrets: BTreeMap::new(),
             around: Arc::new(around),
+            _lock: lock,
         }
     }
 

@@ -42,6 +42,8 @@ pub struct ScreenOptions {
     pub depth: Depth,
     /// Themes by name; the one in the settings is taken, or dark or light by the terminal.
     pub theme_is_fixed: bool,
+    /// Where the person's own themes are.
+    pub themes_dir: std::path::PathBuf,
     /// The window title is ours to set.
     pub set_title: bool,
 }
@@ -103,6 +105,8 @@ pub struct Screen {
     colourist: Colourist,
     pictures: pictures::Painter,
     theme: Theme,
+    /// The name it was picked by; a theme that is not there is looked for once.
+    asked_theme: String,
     hits: HitMap,
     pace: Pace,
     buffer: Buffer,
@@ -133,7 +137,7 @@ impl Screen {
             colours: colours(options.depth),
             ..PaintOptions::default()
         };
-        let theme = pick_theme(&engine.state.settings.theme, options.depth);
+        let theme = pick_theme(&engine.state.settings.theme, &options);
         let mut screen = Self {
             paint,
             painter: Painter::new(columns, rows, paint),
@@ -145,6 +149,7 @@ impl Screen {
             memo: Memo::default(),
             colourist: Colourist::default(),
             pictures: pictures::Painter::default(),
+            asked_theme: engine.state.settings.theme.clone(),
             theme,
             hits: HitMap::default(),
             pace: Pace::default(),
@@ -507,8 +512,9 @@ impl Screen {
 
     fn draw(&mut self) {
         let name = &self.engine.state.settings.theme;
-        if self.theme.name != *name {
-            self.theme = pick_theme(name, self.options.depth);
+        if self.asked_theme != *name {
+            self.asked_theme.clone_from(name);
+            self.theme = pick_theme(name, &self.options);
         }
         for coloured in self.colourist.take() {
             self.memo.coloured(coloured);
@@ -592,8 +598,19 @@ pub fn utc_offset_minutes() -> i32 {
     jiff::ZonedDateTime::now().offset().seconds() / 60
 }
 
-fn pick_theme(name: &str, depth: Depth) -> Theme {
-    Theme::named(name, depth)
-        .or_else(|| Theme::named("dark", depth))
+/// A theme that ships, else a file of the person's, else the dark one.
+fn pick_theme(name: &str, options: &ScreenOptions) -> Theme {
+    Theme::named(name, options.depth)
+        .or_else(|| {
+            let file = crate::config::theme::find(&options.themes_dir, name)?;
+            match Theme::parse(&file.text, options.depth) {
+                Ok(theme) => Some(theme),
+                Err(problem) => {
+                    tracing::warn!(file = %file.path.display(), ?problem, "a theme cannot be used");
+                    None
+                }
+            }
+        })
+        .or_else(|| Theme::named("dark", options.depth))
         .expect("the dark theme ships and a test parses it")
 }
