@@ -245,6 +245,8 @@ impl World {
                         }));
                     }
                 }
+                // Only a gateway that is a process has a standard error.
+                GatewayOutput::Log { .. } => {}
                 GatewayOutput::Cut { connection } | GatewayOutput::Refuse { connection, .. } => {
                     if self.client.connection == Some(connection) {
                         self.client.inbox.push_back(Work::Down(broken()));

@@ -8,7 +8,8 @@ use tokio::time::timeout;
 use trialogue::app::effect::TransferFile;
 use trialogue::app::event::TransferProgress;
 use trialogue::config::account::{AccountConfig, Endpoint, NetworkEndpoint};
-use trialogue::demo::serve::{DemoOptions, Served, serve};
+use trialogue::demo::DemoOptions;
+use trialogue::demo::serve::{Served, serve};
 use trialogue::domain::{
     AccountId, AttachmentKind, ChatCommand, Command, CommandId, CommandOutcome,
     ConversationCommand, ConversationId, DirectoryEvent, LinkState, OutgoingFile, Part, Secret,
