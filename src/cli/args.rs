@@ -87,9 +87,15 @@ pub struct Demo {
     /// Only the gateways, on this address (127.0.0.1:0 picks ports): one JSON line for each
     #[arg(long, value_name = "ADDR")]
     pub serve: Option<std::net::SocketAddr>,
-    /// An option of the gateways, such as speed=300 (may be repeated)
+    /// Only the Omi runtime, on standard input and output
+    #[arg(long, conflicts_with = "serve")]
+    pub runtime: bool,
+    /// An option of the gateways, such as speed=300 (may be repeated); help lists them
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub options: Vec<String>,
+    /// A scenario file of your own (may be repeated)
+    #[arg(long = "scenario", value_name = "FILE")]
+    pub scenarios: Vec<std::path::PathBuf>,
 }
 
 /// `trialogue account …`

@@ -8,33 +8,51 @@ use crate::demo::DemoOptions;
 
 /// Runs it.
 pub fn run(global: &Global, demo: &Demo) -> Result<Exit, Failure> {
+    if demo.options.iter().any(|pair| pair == "help") {
+        print!("{}", DemoOptions::help());
+        return Ok(Exit::Done);
+    }
     let options = options(demo)?;
+    if demo.runtime {
+        return run_runtime(&options);
+    }
     if let Some(address) = demo.serve {
         return serve(address, options);
     }
     play(global, options)
 }
 
-/// What `--set` says.
+/// What `--set` and `--scenario` say.
 fn options(demo: &Demo) -> Result<DemoOptions, Failure> {
     let mut options = DemoOptions::default();
     for pair in &demo.options {
         let (key, value) = pair
             .split_once('=')
             .ok_or_else(|| Failure::usage(format!("--set {pair}: expected KEY=VALUE")))?;
-        let bad = |expected: &str| Failure::usage(format!("--set {pair}: expected {expected}"));
-        match key {
-            "speed" => {
-                options.setup.speed = value
-                    .parse()
-                    .map_err(|_| bad("a number; 100 is the usual pace"))?
-            }
-            "seed" => options.setup.seed = value.parse().map_err(|_| bad("a number"))?,
-            "secret" => options.setup.secret = value.to_owned(),
-            _ => return Err(bad("one of speed, seed, secret")),
-        }
+        options
+            .set(key, value)
+            .map_err(|problem| Failure::usage(format!("--set {pair}: {problem}")))?;
+    }
+    for file in &demo.scenarios {
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+        options
+            .add_scenario(&name, &text)
+            .map_err(|problem| Failure::usage(problem.to_string()))?;
     }
     Ok(options)
+}
+
+/// The Omi runtime on standard input and output. It ends with the exit code a runtime would have.
+fn run_runtime(options: &DemoOptions) -> Result<Exit, Failure> {
+    let runtime = chat::runtime()?;
+    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+    let code = runtime
+        .block_on(crate::demo::runtime(input, output, options.runtime()))
+        .map_err(|error| Failure::usage(format!("the runtime ended: {error}")))?;
+    // The thread that reads standard input cannot be ended in another way.
+    std::process::exit(i32::from(code))
 }
 
 /// Only the gateways, until the program is stopped.
