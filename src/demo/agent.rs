@@ -830,7 +830,7 @@ pub(crate) fn todo_json(item: &TodoItem) -> Value {
 /// One short line about a tool's arguments.
 fn preview_of(name: &str, args: &Value) -> String {
     let field = [
-        "command", "path", "query", "pattern", "url", "question", "code",
+        "command", "pattern", "query", "url", "question", "path", "code", "title",
     ]
     .iter()
     .find_map(|key| args.get(key).and_then(Value::as_str));

@@ -412,7 +412,16 @@ impl Library {
             .or_else(|| self.scenarios.first().cloned())
     }
 
-    /// The list of words for the welcome text, as Markdown.
+    /// The first words of the conversation people start in.
+    pub fn welcome(&self) -> Option<String> {
+        let preset = self
+            .presets
+            .iter()
+            .find(|preset| preset.kind == "default")?;
+        Some(preset.messages.first()?.text.trim_end().to_owned())
+    }
+
+    /// The list of words and what they show, as Markdown.
     pub fn words(&self) -> String {
         let mut list = String::from("| say | and you see |\n|---|---|\n");
         for scenario in self.scenarios.iter().filter(|s| !s.is_hidden) {
@@ -467,6 +476,19 @@ mod tests {
         assert_eq!(pick("how are you"), "plain");
         assert_eq!(pick(""), "plain");
         assert_eq!(pick("後で later"), "later");
+    }
+
+    #[test]
+    fn the_welcome_text_names_every_word() {
+        let library = Library::embedded();
+        let welcome = library.welcome().unwrap();
+        for scenario in library.scenarios().iter().filter(|s| !s.is_hidden) {
+            assert!(
+                welcome.contains(&format!("`{}`", scenario.word)),
+                "{}",
+                scenario.word
+            );
+        }
     }
 
     #[test]

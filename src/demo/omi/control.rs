@@ -224,11 +224,8 @@ impl Omi {
             .conversations
             .iter()
             .any(|c| c.owner.is_some() && !c.is_empty());
-        if created && self.readings.greets && !greeted {
-            let words = self.setup.library.words();
-            let welcome = format!(
-                "# Welcome to the demo runtime\n\nIt runs as a child of this program and nothing you type leaves this machine. It looks for the first word of this list in what you write and plays the scene that belongs to it.\n\n{words}"
-            );
+        let welcome = self.setup.library.welcome();
+        if let Some(welcome) = welcome.filter(|_| created && self.readings.greets && !greeted) {
             self.append(place, &welcome, "notification");
         }
         self.reconcile(place);

@@ -869,7 +869,7 @@ fn the_first_conversation_is_greeted_where_people_try_things_out() {
         list[0]["turns"][0]["content"]
             .as_str()
             .unwrap()
-            .contains("| `tools` |")
+            .contains("`tools`")
     );
 }
 
