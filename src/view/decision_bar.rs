@@ -1,11 +1,13 @@
 //! The bar over the strips while something here waits for the person. It takes no keys.
 
-use super::canvas::Row;
+use super::canvas::{Piece, Row};
 use super::item::{Scene, decision};
 use super::theme::Role;
 use super::words;
 use crate::app::screen::Target;
+use crate::app::screen::rows::question_line;
 use crate::domain::{Decision, DecisionLife};
+use crate::text::{SafeText, width};
 
 /// The decisions of this conversation that wait, oldest first.
 pub(crate) fn waiting_here<'a>(scene: &Scene<'a>) -> impl Iterator<Item = &'a Decision> {
@@ -18,7 +20,7 @@ pub(crate) fn waiting_here<'a>(scene: &Scene<'a>) -> impl Iterator<Item = &'a De
 }
 
 /// The rows of the bar: none when nothing waits.
-pub(crate) fn rows(scene: &Scene<'_>, opening_key: &str) -> Vec<Row> {
+pub(crate) fn rows(scene: &Scene<'_>, opening_key: &str, is_roomy: bool) -> Vec<Row> {
     let mut waiting = waiting_here(scene);
     let Some(first) = waiting.next() else {
         return Vec::new();
@@ -28,12 +30,20 @@ pub(crate) fn rows(scene: &Scene<'_>, opening_key: &str) -> Vec<Row> {
     let target = Target::Decision(first.id.clone());
     let age = scene.state.now.since(first.asked_at).as_millis();
     let age = words::age(u64::try_from(age).unwrap_or(0));
+    let lines = decision::lines(first);
+    // With room the second line stands below; without, the first says how many follow.
+    let second = lines.get(1).filter(|_| is_roomy);
+    let headline = if second.is_some() {
+        SafeText::label(lines[0])
+    } else {
+        question_line(&first.question)
+    };
     let mut row = Row::of(
         format!(" {} {}", g.decision, decision::kind(first)),
         Role::DecisionBar,
     )
     .and("  ", Role::DecisionBar)
-    .and(decision::headline(first), Role::DecisionBar)
+    .and(headline.as_str(), Role::DecisionBar)
     .on(Role::DecisionBar)
     .hits(target);
     if more > 0 {
@@ -46,5 +56,28 @@ pub(crate) fn rows(scene: &Scene<'_>, opening_key: &str) -> Vec<Row> {
         _ => format!("{opening_key} answers "),
     };
     row = row.right(action, Role::DecisionBar);
-    vec![row]
+    let mut rows = vec![row];
+    if let Some(second) = second {
+        let indent = width(g.decision) + width(decision::kind(first)) + 4;
+        let more = lines.len() - 2;
+        let mut row = Row::of(SafeText::label(second).as_str(), Role::DecisionBar)
+            .on(Role::DecisionBar)
+            .hits(Target::Decision(first.id.clone()));
+        row.pieces.insert(
+            0,
+            Piece {
+                text: " ".repeat(indent),
+                role: Role::DecisionBar,
+                link: None,
+            },
+        );
+        if more > 0 {
+            row = row.right(
+                format!("{} more ", words::plural(more, "line")),
+                Role::DecisionBar,
+            );
+        }
+        rows.push(row);
+    }
+    rows
 }

@@ -293,9 +293,9 @@ fn conversation(
     let is_roomy = rows >= 30;
     let plan = composer::plan(scene, area.width, rows);
     let key = |action: Action| hints::way_to(scene.state, action);
-    let mut strips = decision_bar::rows(scene, &key(Action::OpenDecision));
+    let mut strips = decision_bar::rows(scene, &key(Action::OpenDecision), is_roomy);
     strips.extend(hints::link_row(scene));
-    strips.extend(todo_strip::run_rows(scene, is_roomy));
+    strips.extend(todo_strip::run_rows(scene, is_roomy, &key(Action::StopRun)));
     if scene.state.screen.todos_open {
         strips.extend(todo_strip::todo_rows(scene, usize::from(rows / 3)));
     } else {

@@ -9,11 +9,13 @@ use crate::app::screen::Target;
 use crate::domain::{Delivery, RunPhase, TodoStatus};
 use crate::text::width;
 
+/// A run that was silent for so long is offered to be stopped.
+const LOST_MS: u64 = 120_000;
 /// Running tools that are shown at most, when there is room.
 const SHOWN_TOOLS: usize = 3;
 
 /// What runs: one line for each tool, or one for the run itself.
-pub(crate) fn run_rows(scene: &Scene<'_>, is_roomy: bool) -> Vec<Row> {
+pub(crate) fn run_rows(scene: &Scene<'_>, is_roomy: bool, stop_key: &str) -> Vec<Row> {
     let conversation = scene.conversation;
     let state = scene.state;
     let g = scene.glyphs;
@@ -45,6 +47,20 @@ pub(crate) fn run_rows(scene: &Scene<'_>, is_roomy: bool) -> Vec<Row> {
         RunPhase::WaitingForDecision => Some("waits for your answer"),
         RunPhase::Cancelling => Some("stopping"),
     };
+    let quiet = u64::try_from(state.now.since(run.last_activity).as_millis()).unwrap_or(0);
+    if quiet >= LOST_MS && run.phase != RunPhase::WaitingForDecision {
+        return vec![
+            Row::of(format!("{} ", g.decision), Role::Warning)
+                .and(
+                    format!("nothing came for {}; it may be stuck", words::age(quiet)),
+                    Role::Warning,
+                )
+                .right(stop_key, Role::Key)
+                .right(" stops it", Role::Muted)
+                .indented(2)
+                .hits(Target::ToolStrip),
+        ];
+    }
     let tools = &conversation.running_tools;
     if tools.is_empty() || phase.is_some() {
         return vec![

@@ -1,7 +1,6 @@
 //! A decision in words: who asks what, in one line; used by the bar and the lists.
 
 use crate::domain::{Decision, DecisionLife, Expiry, Question};
-use crate::view::words;
 
 /// What is asked, in a word.
 pub(crate) fn kind(decision: &Decision) -> &'static str {
@@ -12,23 +11,23 @@ pub(crate) fn kind(decision: &Decision) -> &'static str {
     }
 }
 
-/// The first line of what is asked.
-pub(crate) fn headline(decision: &Decision) -> &str {
-    match &decision.question {
+/// The lines of what is asked that have something in them.
+pub(crate) fn lines(decision: &Decision) -> Vec<&str> {
+    let text = match &decision.question {
         Question::Approval {
             command,
             description,
             ..
-        } => {
-            if command.is_empty() {
-                words::first_line(description)
-            } else {
-                command.as_str().lines().next().unwrap_or_default()
-            }
-        }
-        Question::Clarification { question, .. } => words::first_line(question),
-        Question::Picker { title } => words::first_line(title),
-    }
+        } if command.is_empty() => description,
+        Question::Approval { command, .. } => command,
+        Question::Clarification { question, .. } => question,
+        Question::Picker { title } => title,
+    };
+    text.as_str()
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .collect()
 }
 
 /// How a decision stands, when it is not simply open.

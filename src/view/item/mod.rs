@@ -78,6 +78,8 @@ pub(crate) enum Speaker {
 #[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub(crate) struct Lead {
     pub day: Option<String>,
+    /// Nothing was said before it.
+    pub is_start: bool,
     pub is_unread: bool,
     pub has_header: bool,
     pub has_blank: bool,
@@ -149,6 +151,7 @@ impl Scene<'_> {
         let has_blank = !is_inside && (before.is_some() || is_new_day) && (has_header || !joins);
         Some(Lead {
             day: is_new_day.then(|| words::day_name(day, self.day(self.state.now.wall_ms))),
+            is_start: before.is_none() && is_new_day && timeline.is_loaded,
             is_unread,
             has_header,
             has_blank,

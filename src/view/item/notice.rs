@@ -13,6 +13,12 @@ pub(crate) fn lead_rows(scene: &Scene<'_>, lead: &Lead) -> Vec<Row> {
     if lead.has_blank {
         rows.push(Row::blank());
     }
+    if lead.is_start {
+        let word = "the beginning of this conversation";
+        let room = usize::from(scene.columns).saturating_sub(width(word));
+        rows.push(Row::of(" ".repeat(room / 2), Role::Muted).and(word, Role::Muted));
+        rows.push(Row::blank());
+    }
     if let Some(day) = &lead.day {
         rows.push(ruled(scene, day, Role::Day));
         rows.push(Row::blank());

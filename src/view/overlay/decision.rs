@@ -265,9 +265,12 @@ fn footer(decision: &Decision, popup: &DecisionPopup, state: &State) -> (String,
             Role::Warning,
         );
     }
-    let age = state.now.since(decision.asked_at).as_millis();
-    let age = words::age(u64::try_from(age).unwrap_or(0));
-    let mut text = format!("Asked {age} ago.");
+    let ms = u64::try_from(state.now.since(decision.asked_at).as_millis()).unwrap_or(0);
+    let mut text = if ms < 5_000 {
+        "Asked just now.".to_owned()
+    } else {
+        format!("Asked {} ago.", words::age(ms))
+    };
     if let Some(deadline) = decision.deadline {
         let left = deadline.mono_ms.saturating_sub(state.now.mono_ms);
         text = format!("{text} It expires in {}.", words::age(left));
