@@ -47,6 +47,11 @@ pub enum StoreReply {
     Found(Found),
     /// A commit went through; what it changed.
     Committed(Vec<Committed>),
+    /// A lookup could not be carried out.
+    LookupFailed {
+        lookup: Box<crate::domain::Lookup>,
+        reason: SafeText,
+    },
     /// A commit failed. Messages in it stay queued and can be sent anyway.
     CommitFailed {
         reason: SafeText,

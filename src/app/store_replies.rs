@@ -6,8 +6,8 @@ use super::screen::{choose, search};
 use super::state::{Hold, Pending, Redraw, State};
 use super::{attention, outbox, start, windows};
 use crate::domain::{
-    AccountId, Attachment, AttachmentState, CommandId, ConversationId, Delivery, Found, MessageKey,
-    Moment, Severity,
+    AccountId, Attachment, AttachmentState, CommandId, ConversationId, Delivery, Found, Lookup,
+    MessageKey, Moment, Severity, StartFacts,
 };
 use crate::text::SafeText;
 
@@ -19,6 +19,7 @@ pub fn on_reply(state: &mut State, now: Moment, reply: StoreReply) -> Vec<Effect
             .into_iter()
             .flat_map(|committed| attention::on_committed(state, committed))
             .collect(),
+        StoreReply::LookupFailed { lookup, reason } => lookup_failed(state, now, *lookup, &reason),
         StoreReply::CommitFailed { reason, commands } => {
             commit_failed(state, now, &reason, &commands)
         }
@@ -85,6 +86,37 @@ fn learn(state: &mut State, account: &AccountId, attachments: Vec<Attachment>) {
             .or_insert(attachment);
     }
     state.redraw(Redraw::Now);
+}
+
+/// The store could not read. What waits for the answer goes on without it.
+fn lookup_failed(state: &mut State, now: Moment, lookup: Lookup, reason: &SafeText) -> Vec<Effect> {
+    state.say(
+        Severity::Error,
+        format!("The local history could not be read: {reason}."),
+    );
+    match lookup {
+        Lookup::Start => start::restore(state, now, StartFacts::default()),
+        Lookup::Window {
+            account,
+            conversation,
+            around,
+            ..
+        } => windows::on_found(
+            state,
+            now,
+            &account,
+            &conversation,
+            &around,
+            Vec::new(),
+            false,
+            false,
+        ),
+        Lookup::Search { query, .. } => {
+            search::on_found(state, &query, Vec::new(), false);
+            Vec::new()
+        }
+        Lookup::Inputs { .. } | Lookup::Attachments { .. } => Vec::new(),
+    }
 }
 
 /// The store refused a batch. What should have left after it stays queued until the person sends

@@ -5,20 +5,17 @@
 //! A new entry joins the window when the window reaches the newest entry of the store; otherwise it
 //! waits in the tail, where it can still grow, until the window comes to it.
 
+mod lookup;
+mod place;
+mod tools;
+
 use super::state::{Ids, Timeline};
 use crate::domain::{
     Author, Delivery, Entry, EntryBody, Footer, IncomingMessage, Message, MessageKey, Moment,
-    ORDER_STEP, OutboxRecord, Part, RemoteId, RunId, RunOutcome, TextPatch, ToolCall, ToolCallId,
-    ToolStatus,
+    OutboxRecord, Part, RemoteId, RunId, TextPatch, ToolStatus,
 };
 use std::collections::BTreeSet;
 
-/// Entries kept in the tail besides those that still change.
-const TAIL: usize = 64;
-/// Deleted messages remembered here; the store remembers all of them.
-const BURIED: usize = 256;
-/// Former ids of messages remembered.
-const ALIASES: usize = 64;
 /// Wall clocks of server and client may differ by so much when a message is matched by its time.
 const CLOCK_SKEW_MS: i64 = 10 * 60 * 1000;
 
@@ -80,123 +77,6 @@ pub struct Merger<'a> {
     pub now: Moment,
     pub own: Vec<Own>,
     pub changes: Changes,
-}
-
-impl Timeline {
-    /// Whether the window reaches the newest entry, so that a new one joins on.
-    pub fn is_at_newest(&self) -> bool {
-        self.is_loaded && !self.has_newer
-    }
-
-    /// All entries in memory, oldest first.
-    pub fn all(&self) -> impl DoubleEndedIterator<Item = &Entry> {
-        self.entries.iter().chain(self.tail.iter())
-    }
-
-    /// The entry with this key.
-    pub fn entry(&self, key: MessageKey) -> Option<&Entry> {
-        self.all().rev().find(|entry| entry.key == key)
-    }
-
-    /// The message with this remote id.
-    pub fn message(&self, remote: &RemoteId) -> Option<&Message> {
-        self.all()
-            .rev()
-            .filter_map(Entry::message)
-            .find(|message| message.remote.as_ref() == Some(remote))
-    }
-
-    /// Place of the entry with this key in the window.
-    pub fn index_of(&self, key: MessageKey) -> Option<usize> {
-        self.entries.iter().position(|entry| entry.key == key)
-    }
-
-    fn find(&self, is_it: impl Fn(&Entry) -> bool) -> Option<Slot> {
-        if let Some(index) = self.tail.iter().rposition(&is_it) {
-            return Some(Slot::Tail(index));
-        }
-        self.entries.iter().rposition(&is_it).map(Slot::Window)
-    }
-
-    /// Where the message with this remote id is, by the id it has now or had before.
-    pub fn find_remote(&self, remote: &RemoteId) -> Option<Slot> {
-        self.find(|entry| {
-            entry
-                .message()
-                .is_some_and(|message| message.remote.as_ref() == Some(remote))
-        })
-        .or_else(|| {
-            let (_, key) = self.aliases.iter().find(|(alias, _)| alias == remote)?;
-            self.find_key(*key)
-        })
-    }
-
-    /// Remembers another id of a message.
-    pub fn alias(&mut self, remote: RemoteId, key: MessageKey) {
-        self.aliases.retain(|(alias, _)| *alias != remote);
-        self.aliases.push((remote, key));
-        let extra = self.aliases.len().saturating_sub(ALIASES);
-        self.aliases.drain(..extra);
-    }
-
-    /// Where the entry with this key is.
-    pub fn find_key(&self, key: MessageKey) -> Option<Slot> {
-        self.find(|entry| entry.key == key)
-    }
-
-    /// Where this call of a tool is.
-    pub fn find_tool(&self, id: &ToolCallId) -> Option<Slot> {
-        self.find(|entry| matches!(&entry.body, EntryBody::Tool(tool) if tool.id == *id))
-    }
-
-    /// The entry in a slot.
-    pub fn at(&self, slot: Slot) -> Option<&Entry> {
-        match slot {
-            Slot::Window(index) => self.entries.get(index),
-            Slot::Tail(index) => self.tail.get(index),
-        }
-    }
-
-    /// The entry in a slot, to be changed.
-    pub fn at_mut(&mut self, slot: Slot) -> Option<&mut Entry> {
-        match slot {
-            Slot::Window(index) => self.entries.get_mut(index),
-            Slot::Tail(index) => self.tail.get_mut(index),
-        }
-    }
-
-    /// Takes an entry out.
-    pub fn take(&mut self, slot: Slot) -> Entry {
-        match slot {
-            Slot::Window(index) => self.entries.remove(index),
-            Slot::Tail(index) => self.tail.remove(index),
-        }
-    }
-
-    /// Remembers that a message was deleted, so that a late report does not bring it back.
-    pub fn bury(&mut self, remote: &RemoteId) {
-        if !self.buried.contains(remote) {
-            self.buried.push(remote.clone());
-            let extra = self.buried.len().saturating_sub(BURIED);
-            self.buried.drain(..extra);
-        }
-    }
-
-    fn is_buried(&self, remote: Option<&RemoteId>) -> bool {
-        remote.is_some_and(|remote| self.buried.contains(remote))
-    }
-
-    /// Forgets entries of the tail that will not change any more and are in the store.
-    pub fn prune_tail(&mut self) {
-        let mut extra = self.tail.len().saturating_sub(TAIL);
-        let unsaved = &self.unsaved;
-        self.tail.retain(|entry| {
-            let settled = is_settled(entry) && !unsaved.contains_key(&entry.key);
-            let drop = extra > 0 && settled;
-            extra -= usize::from(drop);
-            !drop
-        });
-    }
 }
 
 /// Whether nothing will change in this entry by itself.
@@ -291,14 +171,6 @@ pub fn merge_message(message: &mut Message, newer: IncomingMessage, is_history: 
 }
 
 impl Merger<'_> {
-    /// The order of the next entry at the end.
-    pub fn next_order(&mut self) -> i64 {
-        let timeline = &mut *self.timeline;
-        let last = timeline.all().map(|entry| entry.order).max().unwrap_or(0);
-        timeline.newest_order = timeline.newest_order.max(last) + ORDER_STEP;
-        timeline.newest_order
-    }
-
     /// A message as it comes in.
     pub fn make(&mut self, message: IncomingMessage, is_history: bool) -> Entry {
         let key = MessageKey(self.ids.mint());
@@ -332,27 +204,6 @@ impl Merger<'_> {
             order: 0,
             seen_at_ms: self.now.wall_ms,
             body: EntryBody::Message(Box::new(made)),
-        }
-    }
-
-    /// Puts an entry behind everything else.
-    pub fn append(&mut self, mut entry: Entry) -> Slot {
-        let order = self.next_order();
-        set_order(&mut entry, order);
-        self.changes.written.insert(entry.key);
-        self.changes.is_visible = true;
-        if entry
-            .message()
-            .is_some_and(|message| message.author != Author::User)
-        {
-            self.changes.appended += 1;
-        }
-        if self.timeline.is_at_newest() {
-            self.timeline.entries.push(entry);
-            Slot::Window(self.timeline.entries.len() - 1)
-        } else {
-            self.timeline.tail.push(entry);
-            Slot::Tail(self.timeline.tail.len() - 1)
         }
     }
 
@@ -484,25 +335,6 @@ impl Merger<'_> {
                     && !self.changes.proven.contains(&own.key)
             })
             .map(|own| own.key)
-    }
-
-    /// Where a message that was missed stands among those that came in since: before messages that
-    /// say they were sent later. Only the end is looked at.
-    fn late_index(&self, entry: &Entry) -> Option<usize> {
-        let sent = entry.message()?.sent_at_ms?;
-        if !self.timeline.is_at_newest() {
-            return None;
-        }
-        let entries = &self.timeline.entries;
-        let mut index = entries.len();
-        for (i, other) in entries.iter().enumerate().rev().take(200) {
-            match other.message() {
-                Some(message) if message.sent_at_ms.is_some_and(|at| at > sent) => index = i,
-                Some(message) if message.sent_at_ms.is_some() => break,
-                _ => {}
-            }
-        }
-        (index < entries.len()).then_some(index)
     }
 
     /// Changes a text of a message; one that is not there yet is made.
@@ -706,219 +538,6 @@ impl Merger<'_> {
             message.remote = Some(to.clone());
             self.changes.written.insert(key);
             self.changes.is_visible = true;
-        }
-    }
-
-    /// Merges a report of a tool into its call; the first one gives it its place.
-    pub fn tool(&mut self, mut tool: ToolCall) -> MessageKey {
-        if tool.status == ToolStatus::Running && tool.started.is_none() {
-            tool.started = Some(self.now);
-        }
-        if let Some(slot) = self.timeline.find_tool(&tool.id) {
-            let Some(entry) = self.timeline.at_mut(slot) else {
-                return MessageKey(0);
-            };
-            let key = entry.key;
-            if let EntryBody::Tool(old) = &mut entry.body {
-                let before = old.clone();
-                old.merge(tool);
-                if *old != before {
-                    self.changes.written.insert(key);
-                    self.changes.is_visible = true;
-                }
-            }
-            return key;
-        }
-        let key = MessageKey(self.ids.mint());
-        self.append(Entry {
-            key,
-            order: 0,
-            seen_at_ms: self.now.wall_ms,
-            body: EntryBody::Tool(Box::new(tool)),
-        });
-        key
-    }
-
-    /// A call is known by its real id now. When both are there, they become one.
-    pub fn rekey_tool(&mut self, from: &ToolCallId, to: &ToolCallId) {
-        if from == to {
-            return;
-        }
-        let Some(old) = self.timeline.find_tool(from) else {
-            return;
-        };
-        if let Some(other) = self.timeline.find_tool(to) {
-            let newer = match self.timeline.at(other).map(|entry| &entry.body) {
-                Some(EntryBody::Tool(tool)) => Some((**tool).clone()),
-                _ => None,
-            };
-            let key = self.timeline.at(old).map(|entry| entry.key);
-            self.remove(other);
-            if let (Some(key), Some(newer)) = (key, newer)
-                && let Some(slot) = self.timeline.find_key(key)
-                && let Some(Entry {
-                    body: EntryBody::Tool(tool),
-                    ..
-                }) = self.timeline.at_mut(slot)
-            {
-                tool.merge(newer);
-            }
-        }
-        let Some(slot) = self.timeline.find_tool(from) else {
-            return;
-        };
-        if let Some(entry) = self.timeline.at_mut(slot)
-            && let EntryBody::Tool(tool) = &mut entry.body
-        {
-            tool.id = to.clone();
-            self.changes.written.insert(entry.key);
-            self.changes.is_visible = true;
-        }
-    }
-
-    /// Ends the calls of a run that never said how they ended.
-    pub fn end_tools(&mut self, run: Option<&RunId>, status: ToolStatus) {
-        let timeline = &mut *self.timeline;
-        for entry in timeline.entries.iter_mut().chain(timeline.tail.iter_mut()) {
-            if let EntryBody::Tool(tool) = &mut entry.body
-                && tool.status == ToolStatus::Running
-                && (run.is_none() || tool.run.is_none() || tool.run.as_ref() == run)
-            {
-                tool.status = status;
-                self.changes.written.insert(entry.key);
-                self.changes.is_visible = true;
-            }
-        }
-    }
-
-    /// A line that says how a run ended; once for each run.
-    pub fn run_ended(&mut self, run: &RunId, outcome: RunOutcome) {
-        let is_there = self.timeline.find(
-            |entry| matches!(&entry.body, EntryBody::RunEnded { run: known, .. } if known == run),
-        );
-        if is_there.is_some() {
-            return;
-        }
-        let key = MessageKey(self.ids.mint());
-        self.append(Entry {
-            key,
-            order: 0,
-            seen_at_ms: self.now.wall_ms,
-            body: EntryBody::RunEnded {
-                run: run.clone(),
-                outcome,
-            },
-        });
-    }
-
-    /// Inserts entries into the window so that they stand before what is at `index` now. Their
-    /// orders fit between the neighbours; when there is no room, the neighbours move apart.
-    pub fn insert(&mut self, index: usize, mut entries: Vec<Entry>) {
-        let count = entries.len() as i64;
-        if count == 0 {
-            return;
-        }
-        let index = index.min(self.timeline.entries.len());
-        if index == self.timeline.entries.len() && self.timeline.is_at_newest() {
-            for mut entry in entries {
-                let order = self.next_order();
-                set_order(&mut entry, order);
-                self.changes.written.insert(entry.key);
-                self.timeline.entries.push(entry);
-            }
-            self.changes.is_visible = true;
-            return;
-        }
-        let (mut low, mut step) = self.room(index, count);
-        if step < 1 {
-            self.spread(index, count);
-            (low, step) = self.room(index, count);
-        }
-        for (i, entry) in entries.iter_mut().enumerate() {
-            set_order(entry, low + step.max(1) * (i as i64 + 1));
-            self.changes.written.insert(entry.key);
-        }
-        if index == 0
-            && let Some(first) = entries.first()
-        {
-            self.timeline.oldest_order = self.timeline.oldest_order.min(first.order);
-        }
-        self.timeline.entries.splice(index..index, entries);
-        self.changes.is_visible = true;
-    }
-
-    /// The order before the place and the step of `count` entries there.
-    fn room(&self, index: usize, count: i64) -> (i64, i64) {
-        let timeline = &*self.timeline;
-        let before = index
-            .checked_sub(1)
-            .and_then(|i| timeline.entries.get(i))
-            .map(|entry| entry.order);
-        let after = timeline.entries.get(index).map(|entry| entry.order);
-        match (before, after) {
-            (Some(before), Some(after)) => (before, (after - before) / (count + 1)),
-            (Some(before), None) => (before, ORDER_STEP / (count + 1)),
-            // Older entries in the store stand at least one step away from the window.
-            (None, Some(after)) if timeline.has_older => {
-                (after - ORDER_STEP / 2, ORDER_STEP / 2 / (count + 1))
-            }
-            (None, Some(after)) => (after - ORDER_STEP * (count + 1), ORDER_STEP),
-            (None, None) => (timeline.newest_order, ORDER_STEP),
-        }
-    }
-
-    /// Moves neighbours apart until `count` more entries fit at `index`.
-    fn spread(&mut self, index: usize, count: i64) {
-        let entries = &mut self.timeline.entries;
-        let (mut low, mut high) = (index.saturating_sub(1), index.min(entries.len() - 1));
-        loop {
-            let can_go_down = low > 0;
-            let can_go_up = high + 1 < entries.len();
-            let places = (high - low) as i64 + count + 1;
-            let span = entries[high].order - entries[low].order;
-            if span / places >= 1024 || (!can_go_down && !can_go_up) {
-                break;
-            }
-            low = low.saturating_sub(1);
-            high = (high + 1).min(entries.len() - 1);
-        }
-        let places = (high - low) as i64 + count;
-        let first = entries[low].order;
-        let mut step = (entries[high].order - first) / places.max(1);
-        if step < 1024 && high + 1 == entries.len() && !self.timeline.has_newer {
-            step = ORDER_STEP;
-        }
-        for (i, entry) in entries[low..=high].iter_mut().enumerate() {
-            let place = i as i64 + if low + i >= index { count } else { 0 };
-            let order = first + step * place;
-            if entry.order != order {
-                set_order(entry, order);
-                self.changes.moved.insert(entry.key);
-            }
-        }
-    }
-
-    /// Puts an entry that is in the window or tail behind everything else.
-    pub fn move_to_end(&mut self, key: MessageKey) {
-        let Some(slot) = self.timeline.find_key(key) else {
-            return;
-        };
-        let is_last = match slot {
-            Slot::Window(index) => index + 1 == self.timeline.entries.len(),
-            Slot::Tail(index) => index + 1 == self.timeline.tail.len(),
-        };
-        if is_last {
-            return;
-        }
-        let mut entry = self.timeline.take(slot);
-        let order = self.next_order();
-        set_order(&mut entry, order);
-        self.changes.moved.insert(key);
-        self.changes.is_visible = true;
-        if self.timeline.is_at_newest() {
-            self.timeline.entries.push(entry);
-        } else {
-            self.timeline.tail.push(entry);
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::config::account::AccountConfig;
 use crate::config::paths::Paths;
 use crate::domain::{
     AccountEvent, AccountId, AttachmentKind, CommandOutcome, Committed, Found, LinkEvent,
-    LinkState, Moment, Secret, Topic,
+    LinkState, Lookup, Moment, Secret, Topic,
 };
 use crate::store::lock::ProfileLock;
 use crate::store::{self, StoreError};
@@ -58,7 +58,7 @@ pub enum Inner {
         commit: u64,
         result: Result<Vec<Committed>, StoreError>,
     },
-    Found(Box<Result<Found, StoreError>>),
+    Found(Box<Result<Found, (Lookup, StoreError)>>),
     Shell(Box<ShellReply>),
     SessionReady {
         account: AccountId,
@@ -257,7 +257,12 @@ impl Engine {
             Happening::Inner(Inner::Shell(reply)) => self.apply(Event::Shell(*reply)),
             Happening::Inner(Inner::Found(found)) => match *found {
                 Ok(found) => self.apply(Event::Store(StoreReply::Found(found))),
-                Err(error) => tracing::warn!(%error, "a lookup failed"),
+                Err((lookup, error)) => {
+                    tracing::warn!(%error, "a lookup failed");
+                    let reason = SafeText::label(&error.to_string());
+                    let lookup = Box::new(lookup);
+                    self.apply(Event::Store(StoreReply::LookupFailed { lookup, reason }));
+                }
             },
             Happening::Inner(Inner::Committed { commit, result }) => {
                 self.take_commit(commit, result)
@@ -443,9 +448,11 @@ impl Engine {
             }
             Effect::Look(lookup) => {
                 let out = self.inner_out.clone();
+                let asked = lookup.clone();
                 self.store.look(
                     lookup,
                     Box::new(move |result| {
+                        let result = result.map_err(|error| (asked, error));
                         let _ = out.blocking_send(Inner::Found(Box::new(result)));
                     }),
                 );

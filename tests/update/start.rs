@@ -174,3 +174,31 @@ fn what_was_under_way_in_an_earlier_run_of_the_program_is_shown_as_it_stands_now
         ["you: sent? [accepted]", "agent: half an ans …"]
     );
 }
+
+#[test]
+fn a_store_that_cannot_be_read_does_not_keep_anybody_waiting() {
+    let mut desk = Desk::new();
+    desk.focus("side");
+    for lookup in [
+        Lookup::Start,
+        Lookup::Window {
+            account: account_id(),
+            conversation: id("side"),
+            around: Place::Newest,
+            before: 200,
+            after: 0,
+        },
+    ] {
+        desk.state.is_loading = true;
+        desk.here_mut().timeline.is_loaded = false;
+        desk.event(Event::Store(
+            trialogue::app::event::StoreReply::LookupFailed {
+                lookup: Box::new(lookup),
+                reason: "it is broken".into(),
+            },
+        ));
+    }
+    assert!(desk.here().timeline.is_loaded);
+    desk.live(upserted_in("side", said("m1", Author::Assistant, "hello")));
+    assert_eq!(desk.lines(), ["agent: hello"]);
+}

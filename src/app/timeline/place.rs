@@ -1,0 +1,165 @@
+//! Places of entries: orders that fit between neighbours, and neighbours that move apart.
+
+use super::{Merger, Slot, set_order};
+use crate::domain::{Author, Entry, MessageKey, ORDER_STEP};
+
+impl Merger<'_> {
+    /// The order of the next entry at the end.
+    pub fn next_order(&mut self) -> i64 {
+        let timeline = &mut *self.timeline;
+        let last = timeline.all().map(|entry| entry.order).max().unwrap_or(0);
+        timeline.newest_order = timeline.newest_order.max(last) + ORDER_STEP;
+        timeline.newest_order
+    }
+
+    /// Puts an entry behind everything else.
+    pub fn append(&mut self, mut entry: Entry) -> Slot {
+        let order = self.next_order();
+        set_order(&mut entry, order);
+        self.changes.written.insert(entry.key);
+        self.changes.is_visible = true;
+        if entry
+            .message()
+            .is_some_and(|message| message.author != Author::User)
+        {
+            self.changes.appended += 1;
+        }
+        if self.timeline.is_at_newest() {
+            self.timeline.entries.push(entry);
+            Slot::Window(self.timeline.entries.len() - 1)
+        } else {
+            self.timeline.tail.push(entry);
+            Slot::Tail(self.timeline.tail.len() - 1)
+        }
+    }
+
+    /// Where a message that was missed stands among those that came in since: before messages that
+    /// say they were sent later. Only the end is looked at.
+    pub(super) fn late_index(&self, entry: &Entry) -> Option<usize> {
+        let sent = entry.message()?.sent_at_ms?;
+        if !self.timeline.is_at_newest() {
+            return None;
+        }
+        let entries = &self.timeline.entries;
+        let mut index = entries.len();
+        for (i, other) in entries.iter().enumerate().rev().take(200) {
+            match other.message() {
+                Some(message) if message.sent_at_ms.is_some_and(|at| at > sent) => index = i,
+                Some(message) if message.sent_at_ms.is_some() => break,
+                _ => {}
+            }
+        }
+        (index < entries.len()).then_some(index)
+    }
+
+    /// Inserts entries into the window so that they stand before what is at `index` now. Their
+    /// orders fit between the neighbours; when there is no room, the neighbours move apart.
+    pub fn insert(&mut self, index: usize, mut entries: Vec<Entry>) {
+        let count = entries.len() as i64;
+        if count == 0 {
+            return;
+        }
+        let index = index.min(self.timeline.entries.len());
+        if index == self.timeline.entries.len() && self.timeline.is_at_newest() {
+            for mut entry in entries {
+                let order = self.next_order();
+                set_order(&mut entry, order);
+                self.changes.written.insert(entry.key);
+                self.timeline.entries.push(entry);
+            }
+            self.changes.is_visible = true;
+            return;
+        }
+        let (mut low, mut step) = self.room(index, count);
+        if step < 1 {
+            self.spread(index, count);
+            (low, step) = self.room(index, count);
+        }
+        for (i, entry) in entries.iter_mut().enumerate() {
+            set_order(entry, low + step.max(1) * (i as i64 + 1));
+            self.changes.written.insert(entry.key);
+        }
+        if index == 0
+            && let Some(first) = entries.first()
+        {
+            self.timeline.oldest_order = self.timeline.oldest_order.min(first.order);
+        }
+        self.timeline.entries.splice(index..index, entries);
+        self.changes.is_visible = true;
+    }
+
+    /// The order before the place and the step of `count` entries there.
+    pub(super) fn room(&self, index: usize, count: i64) -> (i64, i64) {
+        let timeline = &*self.timeline;
+        let before = index
+            .checked_sub(1)
+            .and_then(|i| timeline.entries.get(i))
+            .map(|entry| entry.order);
+        let after = timeline.entries.get(index).map(|entry| entry.order);
+        match (before, after) {
+            (Some(before), Some(after)) => (before, (after - before) / (count + 1)),
+            (Some(before), None) => (before, ORDER_STEP / (count + 1)),
+            // Older entries in the store stand at least one step away from the window.
+            (None, Some(after)) if timeline.has_older => {
+                (after - ORDER_STEP / 2, ORDER_STEP / 2 / (count + 1))
+            }
+            (None, Some(after)) => (after - ORDER_STEP * (count + 1), ORDER_STEP),
+            (None, None) => (timeline.newest_order, ORDER_STEP),
+        }
+    }
+
+    /// Moves neighbours apart until `count` more entries fit at `index`.
+    pub(super) fn spread(&mut self, index: usize, count: i64) {
+        let entries = &mut self.timeline.entries;
+        let (mut low, mut high) = (index.saturating_sub(1), index.min(entries.len() - 1));
+        loop {
+            let can_go_down = low > 0;
+            let can_go_up = high + 1 < entries.len();
+            let places = (high - low) as i64 + count + 1;
+            let span = entries[high].order - entries[low].order;
+            if span / places >= 1024 || (!can_go_down && !can_go_up) {
+                break;
+            }
+            low = low.saturating_sub(1);
+            high = (high + 1).min(entries.len() - 1);
+        }
+        let places = (high - low) as i64 + count;
+        let first = entries[low].order;
+        let mut step = (entries[high].order - first) / places.max(1);
+        if step < 1024 && high + 1 == entries.len() && !self.timeline.has_newer {
+            step = ORDER_STEP;
+        }
+        for (i, entry) in entries[low..=high].iter_mut().enumerate() {
+            let place = i as i64 + if low + i >= index { count } else { 0 };
+            let order = first + step * place;
+            if entry.order != order {
+                set_order(entry, order);
+                self.changes.moved.insert(entry.key);
+            }
+        }
+    }
+
+    /// Puts an entry that is in the window or tail behind everything else.
+    pub fn move_to_end(&mut self, key: MessageKey) {
+        let Some(slot) = self.timeline.find_key(key) else {
+            return;
+        };
+        let is_last = match slot {
+            Slot::Window(index) => index + 1 == self.timeline.entries.len(),
+            Slot::Tail(index) => index + 1 == self.timeline.tail.len(),
+        };
+        if is_last {
+            return;
+        }
+        let mut entry = self.timeline.take(slot);
+        let order = self.next_order();
+        set_order(&mut entry, order);
+        self.changes.moved.insert(key);
+        self.changes.is_visible = true;
+        if self.timeline.is_at_newest() {
+            self.timeline.entries.push(entry);
+        } else {
+            self.timeline.tail.push(entry);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Calls of tools and ends of runs in a timeline.
+
+use super::Merger;
+use crate::domain::{
+    Entry, EntryBody, MessageKey, RunId, RunOutcome, ToolCall, ToolCallId, ToolStatus,
+};
+
+impl Merger<'_> {
+    /// Merges a report of a tool into its call; the first one gives it its place.
+    pub fn tool(&mut self, mut tool: ToolCall) -> MessageKey {
+        if tool.status == ToolStatus::Running && tool.started.is_none() {
+            tool.started = Some(self.now);
+        }
+        if let Some(slot) = self.timeline.find_tool(&tool.id) {
+            let Some(entry) = self.timeline.at_mut(slot) else {
+                return MessageKey(0);
+            };
+            let key = entry.key;
+            if let EntryBody::Tool(old) = &mut entry.body {
+                let before = old.clone();
+                old.merge(tool);
+                if *old != before {
+                    self.changes.written.insert(key);
+                    self.changes.is_visible = true;
+                }
+            }
+            return key;
+        }
+        let key = MessageKey(self.ids.mint());
+        self.append(Entry {
+            key,
+            order: 0,
+            seen_at_ms: self.now.wall_ms,
+            body: EntryBody::Tool(Box::new(tool)),
+        });
+        key
+    }
+
+    /// A call is known by its real id now. When both are there, they become one.
+    pub fn rekey_tool(&mut self, from: &ToolCallId, to: &ToolCallId) {
+        if from == to {
+            return;
+        }
+        let Some(old) = self.timeline.find_tool(from) else {
+            return;
+        };
+        if let Some(other) = self.timeline.find_tool(to) {
+            let newer = match self.timeline.at(other).map(|entry| &entry.body) {
+                Some(EntryBody::Tool(tool)) => Some((**tool).clone()),
+                _ => None,
+            };
+            let key = self.timeline.at(old).map(|entry| entry.key);
+            self.remove(other);
+            if let (Some(key), Some(newer)) = (key, newer)
+                && let Some(slot) = self.timeline.find_key(key)
+                && let Some(Entry {
+                    body: EntryBody::Tool(tool),
+                    ..
+                }) = self.timeline.at_mut(slot)
+            {
+                tool.merge(newer);
+            }
+        }
+        let Some(slot) = self.timeline.find_tool(from) else {
+            return;
+        };
+        if let Some(entry) = self.timeline.at_mut(slot)
+            && let EntryBody::Tool(tool) = &mut entry.body
+        {
+            tool.id = to.clone();
+            self.changes.written.insert(entry.key);
+            self.changes.is_visible = true;
+        }
+    }
+
+    /// Ends the calls of a run that never said how they ended.
+    pub fn end_tools(&mut self, run: Option<&RunId>, status: ToolStatus) {
+        let timeline = &mut *self.timeline;
+        for entry in timeline.entries.iter_mut().chain(timeline.tail.iter_mut()) {
+            if let EntryBody::Tool(tool) = &mut entry.body
+                && tool.status == ToolStatus::Running
+                && (run.is_none() || tool.run.is_none() || tool.run.as_ref() == run)
+            {
+                tool.status = status;
+                self.changes.written.insert(entry.key);
+                self.changes.is_visible = true;
+            }
+        }
+    }
+
+    /// A line that says how a run ended; once for each run.
+    pub fn run_ended(&mut self, run: &RunId, outcome: RunOutcome) {
+        let is_there = self.timeline.find(
+            |entry| matches!(&entry.body, EntryBody::RunEnded { run: known, .. } if known == run),
+        );
+        if is_there.is_some() {
+            return;
+        }
+        let key = MessageKey(self.ids.mint());
+        self.append(Entry {
+            key,
+            order: 0,
+            seen_at_ms: self.now.wall_ms,
+            body: EntryBody::RunEnded {
+                run: run.clone(),
+                outcome,
+            },
+        });
+    }
+}
