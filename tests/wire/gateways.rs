@@ -1,15 +1,16 @@
 //! The real drivers on real sockets against the demo gateways: what a person does on the first day.
 
-use super::rig::{DEADLINE, link_state};
+use super::rig::{DEADLINE, Server, link_state};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use trialogue::app::effect::TransferFile;
 use trialogue::app::event::TransferProgress;
 use trialogue::config::account::{AccountConfig, Endpoint, NetworkEndpoint};
-use trialogue::demo::DemoOptions;
-use trialogue::demo::serve::{Served, serve};
+use trialogue::demo::{DemoOptions, Served, serve};
 use trialogue::domain::{
     AccountId, AttachmentKind, ChatCommand, Command, CommandId, CommandOutcome,
     ConversationCommand, ConversationId, DirectoryEvent, LinkState, OutgoingFile, Part, Secret,
@@ -31,13 +32,19 @@ struct Person {
     outcomes: BTreeMap<u64, CommandOutcome>,
     files: Vec<TransferProgress>,
     state: LinkState,
+    waits: usize,
 }
 
 impl Person {
     fn new(served: &Served, protocol: &str) -> Self {
+        let url = served.gateway(protocol).unwrap().url.clone();
+        Self::at(url, served, protocol)
+    }
+
+    fn at(url: String, served: &Served, protocol: &str) -> Self {
         let gateway = served.gateway(protocol).unwrap();
         let endpoint = NetworkEndpoint {
-            url: gateway.url.clone(),
+            url,
             ..NetworkEndpoint::default()
         };
         let account = AccountConfig {
@@ -85,6 +92,7 @@ impl Person {
             outcomes: BTreeMap::new(),
             files: Vec::new(),
             state: LinkState::Off,
+            waits: 0,
         }
     }
 
@@ -152,6 +160,12 @@ impl Person {
                 _ => {}
             },
             SessionEvent::Transfer { progress, .. } => self.files.push(progress),
+            // Nobody wants to wait in a test.
+            SessionEvent::Waits { .. } => {
+                self.waits += 1;
+                self.state = LinkState::Off;
+                self.session.try_send(SessionInput::RetryNow).unwrap();
+            }
             _ => {}
         }
     }
@@ -244,6 +258,82 @@ async fn a_wrong_secret_is_tried_once_and_said() {
         person
             .until("refusal", |person| {
                 matches!(person.state, LinkState::Refused { .. })
+            })
+            .await;
+    }
+}
+
+/// A wire that breaks after so many bytes from the server, for one connection after the other; the
+/// ones after the last hold.
+async fn brittle(to: String, breaks: Vec<usize>) -> u16 {
+    let server = Server::start().await;
+    let port = server.port;
+    tokio::spawn(async move {
+        let mut breaks = breaks.into_iter();
+        loop {
+            let Ok((client, _)) = server.listener.accept().await else {
+                return;
+            };
+            let on = TcpStream::connect(to.as_str()).await.unwrap();
+            let room = breaks.next().map_or(u64::MAX, |bytes| bytes as u64);
+            tokio::spawn(async move {
+                let (mut from_client, mut to_client) = client.into_split();
+                let (from_server, mut to_server) = on.into_split();
+                let mut from_server = from_server.take(room);
+                // Both halves fall as soon as one way ends.
+                tokio::select! {
+                    _ = tokio::io::copy(&mut from_client, &mut to_server) => {}
+                    _ = tokio::io::copy(&mut from_server, &mut to_client) => {}
+                }
+            });
+        }
+    });
+    port
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wire_that_breaks_anywhere_is_mended_without_help() {
+    for protocol in ["pheby", "iris"] {
+        let served = gateways().await;
+        let url = &served.gateway(protocol).unwrap().url;
+        let mut breaks: Vec<usize> = vec![0, 1, 40, 150, 165, 200];
+        breaks.extend((250..6_000).step_by(450));
+        let count = breaks.len();
+        let port = brittle(served.address.to_string(), breaks).await;
+        let url = url.replace(&served.address.port().to_string(), &port.to_string());
+        let mut person = Person::at(url, &served, protocol);
+        // Every break is used up before the link holds, however far it came each time.
+        let mut sent = 0;
+        while sent < 2 {
+            person
+                .until("link", |person| {
+                    person.state == LinkState::Ready && !person.conversations.is_empty()
+                })
+                .await;
+            let open = ConversationCommand::Open {
+                conversation: person.conversations[0].clone(),
+            };
+            let waits = person.waits;
+            person.command(100 + waits as u64, Command::Conversation(open));
+            if waits >= count {
+                sent += 1;
+                person.text.clear();
+                person.send(1_000 + sent, "are you still there", Vec::new());
+                person
+                    .until("answer", |person| !person.text.is_empty())
+                    .await;
+            } else {
+                // What a person does while it is up: something that brings bytes.
+                person.send(10 + waits as u64, "hello", Vec::new());
+                person
+                    .until("next break", |person| person.waits > waits)
+                    .await;
+            }
+        }
+        // Each command had its end, in whatever way.
+        person
+            .until("ends", |person| {
+                person.outcomes.keys().filter(|id| **id > 1_000).count() == 2
             })
             .await;
     }

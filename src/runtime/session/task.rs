@@ -266,6 +266,7 @@ impl Task {
                 self.http = http;
                 let generation = self.links.stands(link);
                 let now = self.clock.now();
+                tracing::info!(account = ?self.account, generation, "link up");
                 if let Some(tap) = &mut self.recording {
                     tap.up(now.mono_ms);
                 }
@@ -388,6 +389,8 @@ impl Task {
     }
 
     fn record_down(&mut self, reason: &CloseReason) {
+        let words = reason.words();
+        tracing::info!(account = ?self.account, ?words, "link down");
         let now = self.clock.now();
         if let Some(tap) = &mut self.recording {
             tap.down(now.mono_ms, reason);
@@ -454,6 +457,7 @@ impl Task {
     }
 
     fn plan(&mut self, retry: Retry, words: &str) {
+        tracing::debug!(account = ?self.account, ?retry, "next attempt");
         match self.links.plan(retry) {
             Some(delay) => self.pending.push_back(SessionEvent::Waits {
                 until: self.clock.now().after(delay),
