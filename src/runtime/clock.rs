@@ -26,6 +26,12 @@ impl Clock {
         }
     }
 
+    /// Milliseconds since the start at an instant.
+    pub fn millis_at(&self, at: std::time::Instant) -> u64 {
+        let since = Instant::from_std(at).saturating_duration_since(self.started);
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// The instant a timer has to wait for.
     pub fn instant(&self, moment: Moment) -> Instant {
         // A deadline far away must not overflow the platform's clock.

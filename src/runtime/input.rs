@@ -11,7 +11,12 @@ use tokio::sync::mpsc;
 /// What the reader has to say.
 #[derive(Debug)]
 pub enum Bytes {
-    Read(Vec<u8>),
+    /// What came, and when it was read: a burst is told from typing by that, however late the loop
+    /// gets to it.
+    Read {
+        bytes: Vec<u8>,
+        at: std::time::Instant,
+    },
     /// The terminal is gone.
     Closed,
 }
@@ -47,10 +52,11 @@ impl Reader {
                     match rustix::io::read(&tty, &mut buffer[..]) {
                         Ok(0) => break,
                         Ok(n) => {
-                            if sender
-                                .blocking_send(Bytes::Read(buffer[..n].to_vec()))
-                                .is_err()
-                            {
+                            let read = Bytes::Read {
+                                bytes: buffer[..n].to_vec(),
+                                at: std::time::Instant::now(),
+                            };
+                            if sender.blocking_send(read).is_err() {
                                 return;
                             }
                         }

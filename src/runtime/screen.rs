@@ -226,6 +226,12 @@ impl Screen {
             happening = self.engine.wait() => self.engine.take(happening),
             () = tokio::time::sleep_until(sleep.unwrap_or_else(tokio::time::Instant::now)), if sleep.is_some() => {}
         }
+        // What was read in time counts, though it waited in the queue.
+        if self.parser.deadline().is_some() {
+            while let Ok(bytes) = self.bytes_in.try_recv() {
+                self.take_bytes(bytes);
+            }
+        }
         let now = self.clock.now();
         if self.parser.deadline().is_some_and(|due| due <= now.mono_ms) {
             let events = self.parser.expire(now.mono_ms);
@@ -261,8 +267,8 @@ impl Screen {
 
     fn take_bytes(&mut self, bytes: Bytes) {
         match bytes {
-            Bytes::Read(bytes) => {
-                let events = self.parser.feed(self.clock.now().mono_ms, &bytes);
+            Bytes::Read { bytes, at } => {
+                let events = self.parser.feed(self.clock.millis_at(at), &bytes);
                 self.take_terminal(events);
             }
             Bytes::Closed => self.leave(129),

@@ -88,6 +88,11 @@ fn deny_is_there_whatever_the_server_sent() {
             .press("alt-a")
             .painted(false);
         desk.press("enter enter");
+        assert!(
+            !desk.said().iter().any(|word| word.starts_with("answer")),
+            "a doubled press"
+        );
+        desk.wait(400).press("enter");
         assert!(has(&desk.said(), "answer d deny None"), "{choices:?}");
     }
 }

@@ -175,9 +175,12 @@ pub fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
         return Vec::new();
     };
     popup.selected = selected;
+    let is_armed = is_armed(popup, now);
     if let Some(line) = &mut popup.typing {
         match action {
             Action::Escape => popup.typing = None,
+            // The press that opened the line, doubled, must not pass over it.
+            Action::Accept if line.text.is_empty() && !is_armed => {}
             Action::Accept => return submit(state, now, &decision, row),
             // Recent reasons, as in a shell.
             Action::Previous | Action::Next if row_is_denial(&decision, row) => {
@@ -227,7 +230,7 @@ pub fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
             };
             return vec![Effect::Copy(text)];
         }
-        Action::Accept if is_armed(popup, now) => return accept(state, now, &decision, row),
+        Action::Accept if is_armed => return accept(state, now, &decision, row),
         _ => {}
     }
     Vec::new()
@@ -265,6 +268,7 @@ fn accept(
     };
     if row == DecisionRow::FreeText || (row_is_denial(decision, Some(row)) && takes_reason) {
         popup.typing = Some(Line::default());
+        popup.painted = Some(now);
         return Vec::new();
     }
     let is_approval = matches!(decision.question, Question::Approval { .. });
