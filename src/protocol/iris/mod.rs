@@ -20,6 +20,22 @@
 //!
 //! The cursor is handed out to be kept behind the events that it covers, and moves with replayed
 //! frames and `sync.done` only.
+//!
+//! # Every frame, and where it is handled
+//! The transcripts under `tests/transcripts/iris` hold one rule a file; their names say which.
+//!
+//! | frame | direction | handled in |
+//! |---|---|---|
+//! | `hello`, `hello.ack`, `sync`, `sync.done`, `status`, `ping`, `pong` | both | `session` |
+//! | `error` (6 codes) | in | `refusals`, matched by its id in this file |
+//! | `message.send`, `message`, `message.start`, `.update`, `.stop`, `message.deleted`, `message.delete`, `commentary`, `read.receipt`, `history` | both | `messages` |
+//! | `tool.start`, `tool.progress`, `tool.end`, `todo.update`, `typing`, `agent.busy`, `agent.idle` | in | `turns` |
+//! | `notification`, `picker.choice`, `picker.select`, planned pickers | both | `decisions` |
+//! | `channel.list`, `.created`, `.renamed`, `.deleted`, `.create`, `.rename`, `.set_default`, `.favorite`, `.icon`, `.set_automation`, `.delete` | both | `directory` |
+//! | `search`, `search.results`, `commands.catalog` | both | `directory` |
+//! | `media.offer`, `media.pull`, `media.pull.end`, `media.upload.start`, `.end`, `.ack`, binary frames | both | `media` |
+//! | `fcm.register`, planned frames to the server | out | never sent: a terminal has no push, and the server has none of the others |
+//! | unknown types and fields | in | counted as an oddity, one notice each type |
 
 mod decisions;
 mod directory;

@@ -15,6 +15,26 @@
 //! A finished text may come a few milliseconds after the tool event that it precedes. So while a
 //! draft is open and has no text yet, a beginning tool and all that follows in its conversation
 //! are held back for a moment, and the text goes first.
+//!
+//! # Every frame, and where it is handled
+//! The transcripts under `tests/transcripts/pheby` hold one rule a file; their names say which.
+//!
+//! | frame | direction | handled in |
+//! |---|---|---|
+//! | `hello`, `ready`, `ping`, `pong` | both | `session` |
+//! | `error` (15 codes) | in | `refusals`, matched to its request in this file |
+//! | `conversation.list`, `.snapshot`, `.create`, `.created`, `.updated` | both | `conversations` |
+//! | `conversation.open`, `.history`, `.rename`, `.renamed`, `.delete`, `.deleted` | both | `conversations` |
+//! | `chat.send`, `run.accepted`, `run.cancel`, `run.finished` | both | `runs` |
+//! | `message.start`, `message.delta`, `message.complete` | in | `runs` |
+//! | `tool.event` (and todos in the arguments of the tool `todo`) | in | `runs` |
+//! | `approval.request`, `.respond`, `.resolved` | both | `decisions` |
+//! | `clarify.request`, `.respond`, `.resolved` | both | `decisions` |
+//! | `yolo.current`, `.snapshot`, `.set`, `.changed` | both | `decisions` |
+//! | `models.list`, `models.snapshot`, `models.current`, `model.current`, `model.set`, `model.changed` | both | `models` |
+//! | `reasoning.current`, `.snapshot`, `.set`, `.changed` | both | `models` |
+//! | `attachment.added`, `POST /attachments`, `GET {download_path}` | both | `attachments`; bytes go through `transport::http` |
+//! | protocol-level pings | in | answered by `transport::websocket` |
 
 mod attachments;
 mod conversations;
