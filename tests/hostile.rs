@@ -485,7 +485,7 @@ fn s_32_a_command_shows_every_byte() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(300), failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn no_text_holds_a_control_or_a_cluster_without_width(raw in any::<String>(), odd in "[\\x00-\\x1f\u{80}-\u{9f}\u{200b}-\u{200f}\u{202a}-\u{202e}\u{fe0f}\u{301}a👩ᄀक्🏴\u{e0067}]{0,40}") {
         for raw in [&raw, &odd] {

@@ -394,7 +394,7 @@ mod random {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(300), failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
         fn steps_of_any_kind_equal_a_layout_from_scratch(
             pieces in prop::collection::vec(0..PIECES.len(), 1..30),

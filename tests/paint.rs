@@ -214,7 +214,7 @@ fn mend(buffer: &mut Buffer) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(400), failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn a_terminal_shows_what_was_painted(
         frames in prop::collection::vec((prop::collection::vec(change(), 0..5), prop::option::of((0..COLUMNS, 0..ROWS))), 1..12),

@@ -245,9 +245,11 @@ impl Layout {
         {
             return None;
         }
-        if lines
-            .split('\n')
-            .any(|line| fence.is_closed_by(line.trim_start_matches(' ')))
+        // Clean text has no carriage returns; where one is, the parser says what it means.
+        if lines.contains('\r')
+            || lines
+                .split('\n')
+                .any(|line| fence.is_closed_by(line.trim_start_matches(' ')))
         {
             return None;
         }
@@ -300,7 +302,10 @@ impl Layout {
         }
         let more = &source[open.bytes..];
         let closes = |line: &str| open.fence.is_closed_by(line.trim_start_matches(' '));
-        if more.split('\n').any(closes) || more.split('\n').next_back().is_some_and(is_unsure) {
+        if more.contains('\r')
+            || more.split('\n').any(closes)
+            || more.split('\n').next_back().is_some_and(is_unsure)
+        {
             return false;
         }
         let Some(last) = self.blocks.last_mut() else {
