@@ -3,6 +3,7 @@
 
 use super::accounts;
 use super::effect::Effect;
+use super::screen::overlay::{List, Overlay};
 use super::screen::viewport::Viewport;
 use super::state::{Redraw, State};
 use super::windows;
@@ -67,6 +68,11 @@ pub fn restore(state: &mut State, now: Moment, facts: StartFacts) -> Vec<Effect>
             // It was focused before the store answered; now its window can be read.
             effects.extend(windows::focus(state, now, &account, &id));
         }
+    }
+    if is_first && state.accounts.is_empty() && state.takes_over {
+        state.screen.overlays.push(Overlay::Welcome {
+            list: List::default(),
+        });
     }
     let accounts: Vec<_> = state
         .accounts

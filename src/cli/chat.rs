@@ -6,7 +6,7 @@ use super::{Exit, Failure};
 use crate::app::State;
 use crate::app::keymap::{Keymap, Override};
 use crate::app::screen::Toast;
-use crate::app::state::{Ids, Settings};
+use crate::app::state::{AccountField, AccountKind, Ids, Settings};
 use crate::config::account::{AccountConfig, Endpoint, NetworkEndpoint, ProcessEndpoint};
 use crate::config::file::{self, Config};
 use crate::config::keys;
@@ -160,6 +160,8 @@ pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engi
     let ids = ids()?;
     let mut state = State::new(ids, settings, clock.now());
     state.takes_over = is_screen;
+    state.kinds = kinds();
+    state.themes = themes(&profile.paths);
     if let Some(scheme) = profile
         .config
         .settings
@@ -211,6 +213,40 @@ pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engi
 /// The same for commands without a screen.
 pub fn headless_engine(global: &Global, profile: Profile) -> Result<Engine, Failure> {
     engine(global, profile, false)
+}
+
+/// What the wizard can add.
+fn kinds() -> Vec<AccountKind> {
+    crate::protocol::kinds()
+        .map(|kind| AccountKind {
+            name: kind.name.to_owned(),
+            title: SafeText::from(kind.title),
+            hint: SafeText::from(kind.hint),
+            fields: kind
+                .fields
+                .iter()
+                .map(|field| AccountField {
+                    name: field.name.to_owned(),
+                    title: SafeText::from(field.title),
+                    hint: SafeText::from(field.hint),
+                    is_secret: field.is_secret,
+                    is_required: field.is_required,
+                })
+                .collect(),
+        })
+        .collect()
+}
+
+/// The names of the themes that ship and of the person's own.
+fn themes(paths: &Paths) -> Vec<String> {
+    let shipped = crate::view::theme::SHIPPED.iter().map(|(name, _)| *name);
+    let mut names: Vec<String> = shipped.map(str::to_owned).collect();
+    for file in crate::config::theme::themes(&paths.themes_dir()) {
+        if !names.contains(&file.name) {
+            names.push(file.name);
+        }
+    }
+    names
 }
 
 /// The keymap with the person's file over it, and what is wrong with that file.

@@ -17,12 +17,14 @@ mod decode;
 mod heartbeat;
 pub mod io;
 pub mod iris;
+mod kinds;
 mod pending;
 pub mod pheby;
 mod retry;
 mod tools;
 
 pub use io::{Input, Output, ReplaceKey, Resume, Retry, Setup, TransferFailure};
+pub use kinds::{Field, Kind, kinds};
 
 use crate::config::account::{AccountConfig, Endpoint};
 use crate::domain::Moment;

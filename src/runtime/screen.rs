@@ -606,7 +606,7 @@ pub fn utc_offset_minutes() -> i32 {
 
 /// A theme that ships, else a file of the person's, else the dark one.
 fn pick_theme(name: &str, options: &ScreenOptions) -> Theme {
-    Theme::named(name, options.depth)
+    let mut theme = Theme::named(name, options.depth)
         .or_else(|| {
             let file = crate::config::theme::find(&options.themes_dir, name)?;
             match Theme::parse(&file.text, options.depth) {
@@ -618,5 +618,8 @@ fn pick_theme(name: &str, options: &ScreenOptions) -> Theme {
             }
         })
         .or_else(|| Theme::named("dark", options.depth))
-        .expect("the dark theme ships and a test parses it")
+        .expect("the dark theme ships and a test parses it");
+    // Known by the name it was asked for, so that it is not looked for again with every frame.
+    name.clone_into(&mut theme.name);
+    theme
 }

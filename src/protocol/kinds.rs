@@ -1,0 +1,120 @@
+//! What the wizard asks for each kind of account: data, so that the screen knows no protocol.
+
+use super::speaks;
+use crate::config::account::{Endpoint, NetworkEndpoint, ProcessEndpoint};
+
+/// A kind of account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kind {
+    /// As it stands in the configuration.
+    pub name: &'static str,
+    pub title: &'static str,
+    pub hint: &'static str,
+    pub fields: &'static [Field],
+}
+
+/// One thing to fill in; `name` is its key in the configuration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Field {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub hint: &'static str,
+    pub is_secret: bool,
+    pub is_required: bool,
+}
+
+const NAME: Field = Field {
+    name: "name",
+    title: "Name",
+    hint: "what the sidebar calls it; without one, kind and host",
+    is_secret: false,
+    is_required: false,
+};
+
+const KINDS: &[Kind] = &[
+    Kind {
+        name: "iris",
+        title: "Iris gateway",
+        hint: "channels and threads of an agent, over a WebSocket",
+        fields: &[
+            NAME,
+            Field {
+                name: "url",
+                title: "Address",
+                hint: "a host with its port, or a URL with http, https, ws or wss",
+                is_secret: false,
+                is_required: true,
+            },
+            Field {
+                name: "secret",
+                title: "Secret",
+                hint: "the token of the gateway; it goes into the keyring",
+                is_secret: true,
+                is_required: true,
+            },
+        ],
+    },
+    Kind {
+        name: "pheby",
+        title: "Pheby server",
+        hint: "conversations, approvals and models, over a WebSocket",
+        fields: &[
+            NAME,
+            Field {
+                name: "url",
+                title: "Address",
+                hint: "a host with its port, or a URL; without a path it is /ws",
+                is_secret: false,
+                is_required: true,
+            },
+            Field {
+                name: "secret",
+                title: "Secret",
+                hint: "the token of the server; it goes into the keyring",
+                is_secret: true,
+                is_required: true,
+            },
+        ],
+    },
+    Kind {
+        name: "omi",
+        title: "Omi runtime",
+        hint: "an agent that runs on this machine as a program of its own",
+        fields: &[
+            NAME,
+            Field {
+                name: "command",
+                title: "Command",
+                hint: "the program and its arguments",
+                is_secret: false,
+                is_required: true,
+            },
+        ],
+    },
+];
+
+/// The kinds of account that this build can speak to.
+pub fn kinds() -> impl Iterator<Item = &'static Kind> {
+    KINDS.iter().filter(|kind| match kind.name {
+        "iris" => speaks(&Endpoint::Iris(NetworkEndpoint::default())),
+        "pheby" => speaks(&Endpoint::Pheby(NetworkEndpoint::default())),
+        _ => speaks(&Endpoint::Omi(ProcessEndpoint::default())),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_place_and_only_one_secret() {
+        for kind in KINDS {
+            let places = kind
+                .fields
+                .iter()
+                .filter(|field| field.is_required && !field.is_secret);
+            assert_eq!(places.count(), 1, "{}", kind.name);
+            assert!(kind.fields.iter().filter(|field| field.is_secret).count() <= 1);
+        }
+    }
+}
