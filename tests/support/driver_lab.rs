@@ -872,7 +872,7 @@ fn todos_line(todos: &[Todo]) -> String {
 }
 
 fn page_lines(page: &HistoryPage) -> String {
-    let mut line = format!("{}", page.conversation.as_str());
+    let mut line = page.conversation.as_str().to_owned();
     line.push_str(&optional(
         "before",
         page.before.as_ref().map(PageToken::as_str),

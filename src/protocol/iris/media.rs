@@ -219,19 +219,19 @@ impl Iris {
     }
 
     pub(super) fn pull_refused(&mut self, now: Moment, refusal: Refusal) {
-        if let Some(pull) = self.media.pull.take() {
-            if !pull.is_dropped {
-                self.out.push_back(Output::DownloadEnd {
-                    transfer: pull.transfer,
-                    ok: false,
-                });
-                if refusal.code == RefusalCode::NotFound {
-                    self.say(Topic::Attachment(AttachmentEvent::Gone {
-                        attachment: pull.attachment,
-                    }));
-                }
-                self.finish(pull.command, CommandOutcome::Refused(refusal));
+        if let Some(pull) = self.media.pull.take()
+            && !pull.is_dropped
+        {
+            self.out.push_back(Output::DownloadEnd {
+                transfer: pull.transfer,
+                ok: false,
+            });
+            if refusal.code == RefusalCode::NotFound {
+                self.say(Topic::Attachment(AttachmentEvent::Gone {
+                    attachment: pull.attachment,
+                }));
             }
+            self.finish(pull.command, CommandOutcome::Refused(refusal));
         }
         self.next_pull(now);
     }

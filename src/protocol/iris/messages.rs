@@ -518,10 +518,8 @@ impl Iris {
                 of.end(remote);
             }
         }
-        if before.is_none() {
-            if of.anchor.is_none() {
-                of.anchor = messages.last().and_then(|row| row.remote.clone());
-            }
+        if before.is_none() && of.anchor.is_none() {
+            of.anchor = messages.last().and_then(|row| row.remote.clone());
         }
         let older = oldest
             .filter(|_| history.has_more)

@@ -37,6 +37,7 @@
 //! | `fcm.register`, planned frames to the server | out | never sent: a terminal has no push, and the server has none of the others |
 //! | unknown types and fields | in | counted as an oddity, one notice each type |
 
+mod asking;
 mod decisions;
 mod directory;
 mod frames;

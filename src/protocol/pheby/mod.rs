@@ -2,8 +2,9 @@
 //!
 //! # How it works
 //! - `session`: hello within 10 s of a link, ready, heartbeat, and what ends a link for good.
-//! - `conversations`: the directory, opening (newest page plus snapshot), older pages.
-//! - `runs`: messages out and in, the life of a run, tools, todos.
+//! - `conversations`: the directory, opening (newest page plus snapshot), older pages; `history`:
+//!   their rows.
+//! - `runs`: messages out and in, the life of a run; `tools`: calls of tools, todos.
 //! - `decisions`: approvals, clarifications, auto-approve.
 //! - `models`: catalogue, current model, reasoning effort, each with its scope.
 //! - `attachments`: uploads before a message, downloads, both described and done by the shell.
@@ -36,14 +37,17 @@
 //! | `attachment.added`, `POST /attachments`, `GET {download_path}` | both | `attachments`; bytes go through `transport::http` |
 //! | protocol-level pings | in | answered by `transport::websocket` |
 
+mod asked;
 mod attachments;
 mod conversations;
 mod decisions;
 mod frames;
+mod history;
 mod models;
 mod refusals;
 mod runs;
 mod session;
+mod tools;
 
 use super::decode::{self, Oddities, Oddity, leading_fields};
 use super::pending::{Pending, WireIds};
@@ -51,12 +55,12 @@ use super::{Driver, Input, Output, ReplaceKey, Retry, Setup};
 use crate::config::account::NetworkEndpoint;
 use crate::domain::{
     AccountEvent, ChatCommand, Command, CommandId, CommandOutcome, ConversationCommand,
-    ConversationId, DecisionId, ModelCommand, Moment, PageToken, Provenance, Refusal, RefusalCode,
-    Reply, RunId, Scope, Secret, Topic, TransferCommand,
+    ConversationId, ModelCommand, Moment, Provenance, Refusal, RefusalCode, Reply, Secret, Topic,
+    TransferCommand,
 };
 use crate::link::{CloseReason, Frame};
+use asked::Asked;
 use frames::{Event, Incoming, Outgoing, Request};
-use refusals::Asking;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -66,116 +70,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const SEND_PATIENCE: Duration = Duration::from_secs(45);
 /// How long a beginning tool waits for the text that it follows (35 ms were seen).
 const HOLD: Duration = Duration::from_millis(80);
-
-/// What a request was for.
-#[derive(Debug)]
-enum Asked {
-    Hello,
-    List {
-        command: Option<CommandId>,
-    },
-    Create {
-        command: CommandId,
-    },
-    Open {
-        conversation: ConversationId,
-        commands: Vec<CommandId>,
-    },
-    Older {
-        conversation: ConversationId,
-        before: PageToken,
-        command: CommandId,
-    },
-    Rename {
-        command: CommandId,
-        conversation: ConversationId,
-    },
-    Delete {
-        command: CommandId,
-        conversation: ConversationId,
-    },
-    Send {
-        command: CommandId,
-        conversation: ConversationId,
-    },
-    Cancel {
-        command: CommandId,
-        conversation: ConversationId,
-        run: RunId,
-    },
-    Approve {
-        command: CommandId,
-        decision: DecisionId,
-    },
-    Clarify {
-        command: CommandId,
-        decision: DecisionId,
-        text: String,
-    },
-    Yolo {
-        command: Option<CommandId>,
-        conversation: ConversationId,
-    },
-    Models {
-        command: CommandId,
-        conversation: Option<ConversationId>,
-    },
-    /// `models.current` or `reasoning.current`, asked by the driver itself.
-    Current {
-        conversation: Option<ConversationId>,
-    },
-    SetModel {
-        command: CommandId,
-        scope: Scope,
-    },
-    SetEffort {
-        command: CommandId,
-        scope: Scope,
-    },
-}
-
-impl Asked {
-    /// What it is in the words of a refusal.
-    fn asking(&self) -> Asking {
-        match self {
-            Self::Send { .. } => Asking::Send,
-            Self::Open { .. } => Asking::Open,
-            Self::Older { .. } => Asking::Older,
-            Self::Cancel { .. } => Asking::Cancel,
-            Self::Approve { .. } | Self::Clarify { .. } => Asking::Decision,
-            Self::SetModel { .. } | Self::SetEffort { .. } | Self::Yolo { .. } => Asking::Setting,
-            Self::Hello
-            | Self::List { .. }
-            | Self::Create { .. }
-            | Self::Rename { .. }
-            | Self::Delete { .. }
-            | Self::Models { .. }
-            | Self::Current { .. } => Asking::Other,
-        }
-    }
-
-    /// The commands that end with its answer.
-    fn commands(&self) -> Vec<CommandId> {
-        match self {
-            Self::Hello | Self::Current { .. } => Vec::new(),
-            Self::List { command } | Self::Yolo { command, .. } => {
-                command.iter().copied().collect()
-            }
-            Self::Open { commands, .. } => commands.clone(),
-            Self::Create { command }
-            | Self::Older { command, .. }
-            | Self::Rename { command, .. }
-            | Self::Delete { command, .. }
-            | Self::Send { command, .. }
-            | Self::Cancel { command, .. }
-            | Self::Approve { command, .. }
-            | Self::Clarify { command, .. }
-            | Self::Models { command, .. }
-            | Self::SetModel { command, .. }
-            | Self::SetEffort { command, .. } => vec![*command],
-        }
-    }
-}
 
 /// Frames of one conversation that wait for a text which belongs before them.
 #[derive(Debug)]

@@ -1,15 +1,14 @@
 //! Messages out and in, and the life of runs (spec sections "Chat & streaming", "Tool events",
 //! "Unsolicited messages"; readings P5, P6, P8 to P12, P23, P27). Texts are never taken as states.
 
-use super::frames::{ActiveRun, MessageFrame, Request, RunFrame, ToolEvent};
+use super::frames::{ActiveRun, MessageFrame, Request, RunFrame};
 use super::{Asked, Pheby};
 use crate::domain::{
-    Author, CommandId, ConversationId, Expiry, Footer, IncomingMessage, MessageSort, Moment, Part,
+    Author, CommandId, ConversationId, Footer, IncomingMessage, MessageSort, Moment, Part,
     RefusalCode, RemoteId, RunEvent, RunId, RunOutcome, RunPhase, TextPatch, TimelineEvent, Todo,
     ToolCall, ToolCallId, ToolStatus, Topic,
 };
 use crate::protocol::decode::{instant, shown, sort};
-use crate::protocol::tools;
 use crate::text::SafeText;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,9 +16,6 @@ use std::collections::{BTreeMap, VecDeque};
 const ENDED_LIMIT: usize = 64;
 /// Sends without an answer in time that are remembered.
 const LATE_LIMIT: usize = 32;
-/// The tool that asks questions. Its request shows the same words with a way to answer.
-const CLARIFY: &str = "clarify";
-
 /// The message that a run writes at the moment.
 #[derive(Debug)]
 struct Draft {
@@ -106,6 +102,28 @@ impl Runs {
             [tool] => Some(tool.clone()),
             _ => None,
         }
+    }
+
+    /// Notes that a call of the active run began or ended.
+    pub(super) fn note_call(&mut self, conversation: &ConversationId, call: &ToolCall, asks: bool) {
+        let Some(active) = self.active.get_mut(conversation) else {
+            return;
+        };
+        active.running_tools.retain(|known| *known != call.id);
+        let is_running = call.status == ToolStatus::Running;
+        if asks {
+            active.asking_tool = is_running.then(|| call.id.clone());
+        } else if is_running {
+            active.running_tools.push(call.id.clone());
+        }
+    }
+
+    pub(super) fn todos(&self, conversation: &ConversationId) -> &[Todo] {
+        self.todos.get(conversation).map_or(&[][..], Vec::as_slice)
+    }
+
+    pub(super) fn keep_todos(&mut self, conversation: &ConversationId, todos: Vec<Todo>) {
+        self.todos.insert(conversation.clone(), todos);
     }
 
     /// The call that asks the person something.
@@ -304,7 +322,7 @@ impl Pheby {
     }
 
     /// Text or a tool was seen.
-    fn work(&mut self, conversation: &ConversationId) {
+    pub(super) fn work(&mut self, conversation: &ConversationId) {
         if self.decisions.has_open(conversation) {
             return;
         }
@@ -571,116 +589,6 @@ impl Pheby {
         }
     }
 
-    pub(super) fn on_tool_event(&mut self, now: Moment, frame: ToolEvent) {
-        if frame.conversation_id.is_empty() || frame.tool_call_id.is_empty() {
-            return self.odd("tool.event without its ids");
-        }
-        let conversation = ConversationId::from(frame.conversation_id.as_str());
-        self.work(&conversation);
-        let call = self.note_tool(now, &conversation, &frame);
-        match call.status {
-            ToolStatus::Running | ToolStatus::Completed => {}
-            ToolStatus::Failed | ToolStatus::Cancelled => {
-                let why = if frame.error.starts_with("BLOCKED") {
-                    Expiry::TimedOut
-                } else {
-                    Expiry::Gone
-                };
-                self.expire_decisions_of_tool(&conversation, &call.id, why);
-            }
-        }
-        let todos = self.apply_todos(&conversation, &frame);
-        if is_shown(&frame) {
-            self.say(Topic::Run(RunEvent::ToolChanged {
-                conversation: conversation.clone(),
-                tool: Box::new(call),
-            }));
-        }
-        if let Some(todos) = todos {
-            self.say(Topic::Timeline(TimelineEvent::TodosReplaced {
-                conversation,
-                todos,
-            }));
-        }
-    }
-
-    /// The tools of a snapshot, and the todo list when one of them writes it.
-    pub(super) fn snapshot_tools(
-        &mut self,
-        now: Moment,
-        conversation: &ConversationId,
-        frames: Vec<ToolEvent>,
-    ) -> (Vec<ToolCall>, Option<Vec<Todo>>) {
-        let mut calls = Vec::new();
-        let mut todos = None;
-        for frame in frames.iter().filter(|frame| !frame.tool_call_id.is_empty()) {
-            let call = self.note_tool(now, conversation, frame);
-            if let Some(list) = self.apply_todos(conversation, frame) {
-                todos = Some(list);
-            }
-            if is_shown(frame) {
-                calls.push(call);
-            }
-        }
-        (calls, todos)
-    }
-
-    fn apply_todos(
-        &mut self,
-        conversation: &ConversationId,
-        frame: &ToolEvent,
-    ) -> Option<Vec<Todo>> {
-        if frame.tool_name != "todo" {
-            return None;
-        }
-        let known = self
-            .runs
-            .todos
-            .get(conversation)
-            .map_or(&[][..], Vec::as_slice);
-        let list = tools::todos(known, &frame.args_redacted)?;
-        self.runs.todos.insert(conversation.clone(), list.clone());
-        Some(list)
-    }
-
-    /// Remembers which calls run, and makes the call.
-    fn note_tool(
-        &mut self,
-        now: Moment,
-        conversation: &ConversationId,
-        frame: &ToolEvent,
-    ) -> ToolCall {
-        let id = ToolCallId::from(frame.tool_call_id.as_str());
-        let mut call = ToolCall::new(id.clone(), SafeText::label(&frame.tool_name));
-        call.run = frame.run_id.as_deref().map(RunId::from);
-        call.status = match frame.status.as_str() {
-            "running" => ToolStatus::Running,
-            "failed" => ToolStatus::Failed,
-            "cancelled" | "canceled" => ToolStatus::Cancelled,
-            _ => ToolStatus::Completed,
-        };
-        if call.status == ToolStatus::Running {
-            call.started = Some(now);
-        }
-        call.preview = tools::preview(&frame.tool_name, &frame.args_redacted);
-        call.arguments = tools::readable(&frame.args_redacted);
-        call.error = tools::error_text(&frame.error);
-        call.duration_ms = frame
-            .duration_ms
-            .filter(|ms| ms.is_finite() && *ms >= 0.0)
-            .map(|ms| ms as u64);
-        if let Some(active) = self.runs.active.get_mut(conversation) {
-            active.running_tools.retain(|known| *known != id);
-            let is_running = call.status == ToolStatus::Running;
-            if frame.tool_name == CLARIFY {
-                active.asking_tool = is_running.then_some(id);
-            } else if is_running {
-                active.running_tools.push(id);
-            }
-        }
-        call
-    }
-
     /// The conversation and message that a frame names.
     fn place_of(&mut self, frame: &MessageFrame, what: &str) -> Option<(ConversationId, RemoteId)> {
         if frame.conversation_id.is_empty() || frame.message_id.is_empty() {
@@ -692,11 +600,6 @@ impl Pheby {
             RemoteId::from(frame.message_id.as_str()),
         ))
     }
-}
-
-/// A question shows as a decision; its call shows only when it failed.
-fn is_shown(frame: &ToolEvent) -> bool {
-    frame.tool_name != CLARIFY || frame.status == "failed"
 }
 
 fn outcome(frame: &RunFrame) -> RunOutcome {
