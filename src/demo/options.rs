@@ -165,6 +165,7 @@ pub const OPTIONS: &[OptionRow] = &[
     row!("iris.stay-after-auth", "on|off", "the socket stays open after a wrong token",
         |o, v| o.iris.stays_after_auth_error => switch(v)),
     row!("iris.rate", "NUMBER", "sends in ten seconds", |o, v| o.iris.sends_in_ten_seconds => number(v)),
+    row!("iris.lose-open", "on|off", "a restart leaves open messages without their end", |o, v| o.iris.loses_open_messages => switch(v)),
     row!("iris.pushes", "on|off", "what was parked counts as pushed to the device", |o, v| o.iris.pushes => switch(v)),
     row!("iris.planned-pickers", "on|off", "pickers come under the names of planned frames",
         |o, v| o.iris.uses_planned_pickers => switch(v)),

@@ -88,6 +88,8 @@ pub struct Readings {
     pub stays_after_auth_error: bool,
     /// I43: sends in ten seconds on one connection.
     pub sends_in_ten_seconds: usize,
+    /// A restart leaves open messages without their end.
+    pub loses_open_messages: bool,
     /// Frames that were parked while a device was away count as pushed to it.
     pub pushes: bool,
     /// Pickers come under the names of the planned frames.
@@ -120,6 +122,7 @@ impl Default for Readings {
             sends_empty_todos: false,
             stays_after_auth_error: false,
             sends_in_ten_seconds: 60,
+            loses_open_messages: false,
             pushes: false,
             uses_planned_pickers: false,
         }
@@ -554,6 +557,12 @@ impl Iris {
 
     /// Everything stops; what is parked stays, what only lived in memory is gone.
     fn restart(&mut self, milliseconds: u64, lost: bool) {
+        if !self.readings.loses_open_messages {
+            let lanes: Vec<Address> = self.lanes.keys().cloned().collect();
+            for address in lanes {
+                self.stop_message(&address);
+            }
+        }
         self.publish(None, "status", json!({"state": "restarting"}), None);
         for connection in std::mem::take(&mut self.clients).into_keys() {
             self.desk.close(connection, 1001, "restarting");

@@ -790,6 +790,26 @@ fn every_scenario_comes_to_its_end() {
 }
 
 #[test]
+fn a_restart_ends_what_was_being_said_or_leaves_it_open() {
+    for loses_open_messages in [false, true] {
+        let (mut iris, mut one) = start_with(Readings {
+            loses_open_messages,
+            ..Readings::default()
+        });
+        one.say(&mut iris, "restart");
+        iris.advance(30_000);
+        let (mut one, _) = enter(&mut iris, "one");
+        let got = one.ask(&mut iris, "sync", None, json!({"cursor": 0}));
+        let stops = of(&got, "message.stop");
+        assert_eq!(stops.len(), usize::from(!loses_open_messages));
+        if let Some(stop) = stops.first() {
+            let text = stop["payload"]["final_text"].as_str().unwrap();
+            assert!(text.ends_with("the rest of the work"));
+        }
+    }
+}
+
+#[test]
 fn a_lost_state_has_a_lower_head_and_replays_nothing() {
     let (mut iris, mut one) = start();
     one.say(&mut iris, "tools");

@@ -367,7 +367,7 @@ impl Iris {
     }
 
     /// The open message is whole.
-    fn stop_message(&mut self, address: &Address) {
+    pub(super) fn stop_message(&mut self, address: &Address) {
         let open = self
             .lane(address)
             .turn
