@@ -5,6 +5,8 @@ mod support;
 
 use support::pty::{Pty, contains, program};
 use support::served::{Served, add_account};
+use trialogue::domain::{AccountId, ConversationId};
+use trialogue::store::{self, StoreOptions, fixture};
 
 /// A profile with one account on gateways of its own.
 fn profile(protocol: &str, options: &[&str]) -> (tempfile::TempDir, Served) {
@@ -37,6 +39,49 @@ fn a_person_chats_and_the_conversation_is_there_again_before_any_network() {
     let again = chat(home.path(), &served, "pheby");
     again.wait_for("Say help to see the list here.");
     again.wait_for("a draft that stays");
+}
+
+#[test]
+fn ten_thousand_messages_are_there_while_the_network_is_dead() {
+    let home = tempfile::tempdir().unwrap();
+    // A port that nobody listens on: it was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    std::fs::create_dir(home.path().join("config")).unwrap();
+    std::fs::write(
+        home.path().join("config/config.toml"),
+        format!("[[account]]\nname = \"home\"\nkind = \"pheby\"\nurl = \"ws://127.0.0.1:{port}/ws\"\n"),
+    )
+    .unwrap();
+    let (store, _) =
+        store::open(home.path().join("data/history.db"), StoreOptions::default()).unwrap();
+    let (account, conversation) = (AccountId::from("home"), ConversationId::from("long"));
+    fixture::fill(&store, &account, &conversation, 10_000).unwrap();
+    store.close();
+    let mut command = program(home.path(), &["--no-keyring"]);
+    command.env("TRIALOGUE_SECRET_HOME", "none");
+    if let Some(folder) = std::env::var_os("TRIALOGUE_KEEP_PROFILE") {
+        let status = std::process::Command::new("cp")
+            .arg("-r")
+            .arg(home.path())
+            .arg(folder)
+            .status()
+            .unwrap();
+        assert!(status.success());
+    }
+    let pty = Pty::start(command, 120, 40);
+    pty.wait_for("#10000");
+    pty.send("typed at once");
+    pty.wait_for("typed at once");
+    // The dead link shows where it belongs and stops nobody.
+    pty.wait_until("the state of the link", |screen| {
+        !screen.contains("● online")
+    });
+    pty.send("\x1b[5~\x1b[5~");
+    pty.wait_gone("#10000");
 }
 
 #[test]
