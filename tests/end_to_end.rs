@@ -53,7 +53,9 @@ fn ten_thousand_messages_are_there_while_the_network_is_dead() {
     std::fs::create_dir(home.path().join("config")).unwrap();
     std::fs::write(
         home.path().join("config/config.toml"),
-        format!("[[account]]\nname = \"home\"\nkind = \"pheby\"\nurl = \"ws://127.0.0.1:{port}/ws\"\n"),
+        format!(
+            "[[account]]\nname = \"home\"\nkind = \"pheby\"\nurl = \"ws://127.0.0.1:{port}/ws\"\n"
+        ),
     )
     .unwrap();
     let (store, _) =
@@ -195,6 +197,49 @@ fn the_screen_survives_every_size() {
     }
     pty.send("plain\r");
     pty.wait_for("scripted agent");
+}
+
+#[test]
+fn what_is_kept_can_be_listed_and_searched_without_a_screen() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = support::served::run(home.path(), arguments);
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
+    };
+    assert_eq!(
+        run(&["list"]).0,
+        Some(2),
+        "without any history there is nothing to list"
+    );
+    let (store, _) =
+        store::open(home.path().join("data/history.db"), StoreOptions::default()).unwrap();
+    fixture::fill(
+        &store,
+        &AccountId::from("home"),
+        &ConversationId::from("long"),
+        50,
+    )
+    .unwrap();
+    store.close();
+    assert!(run(&["list"]).1.contains("home\tlong"));
+    let (code, hits) = run(&["search", "#17", "--json"]);
+    assert_eq!(code, Some(0));
+    let hit: serde_json::Value = serde_json::from_str(hits.lines().next().unwrap()).unwrap();
+    assert!(hit["text"].as_str().unwrap().contains("#17"), "{hit}");
+    assert_eq!(run(&["search", "#", "--limit", "3"]).1.lines().count(), 3);
+    assert_eq!(run(&["decisions"]), (Some(0), String::new()));
+    for arguments in [
+        &["themes"][..],
+        &["keys"],
+        &["completions", "fish"],
+        &["man"],
+    ] {
+        let (code, text) = run(arguments);
+        assert!(code == Some(0) && text.len() > 200, "{arguments:?}: {text}");
+    }
 }
 
 #[test]

@@ -382,34 +382,9 @@ fn forget_history(profile: &chat::Profile, name: &str) -> Result<(), Failure> {
     let failed = |error: StoreError| Failure::usage(error.to_string());
     let (store, facts) =
         store::open(profile.paths.store_file(), StoreOptions::default()).map_err(failed)?;
-    let account = AccountId::new(name);
-    let mut writes: Vec<Write> = facts
-        .conversations
-        .iter()
-        .filter(|stored| stored.account == account)
-        .map(|stored| Write::ConversationGone {
-            account: account.clone(),
-            conversation: stored.conversation.clone(),
-        })
-        .collect();
-    writes.extend(
-        facts
-            .facts
-            .iter()
-            .filter(|(owner, _, _)| *owner == account)
-            .map(|(_, name, _)| Write::Fact {
-                account: account.clone(),
-                name: name.clone(),
-                value: None,
-            }),
-    );
-    writes.extend(
-        facts
-            .outbox
-            .iter()
-            .filter(|record| record.account == account)
-            .map(|record| Write::OutboxGone { key: record.key }),
-    );
+    let writes = vec![Write::AccountGone {
+        account: AccountId::new(name),
+    }];
     store.commit_now(writes, Durability::Full).map_err(failed)?;
     store.close();
     Ok(())

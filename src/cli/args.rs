@@ -72,13 +72,63 @@ pub enum ColorChoice {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Try everything without a server: three accounts on built-in gateways
+    /// Try everything without a server: accounts on built-in gateways
     Demo(Demo),
     /// Add, list, test, sign in to and remove accounts
     #[command(subcommand)]
     Account(Account),
     /// Send a message and print the answer
     Send(Send),
+    /// List the conversations that are known here
+    List(List),
+    /// Search the history that is kept here
+    Search(Search),
+    /// Print the log of every decision that was asked and answered
+    Decisions {
+        /// Print JSON, one a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the themes
+    Themes,
+    /// List every key and what it does, with your own keys.toml
+    Keys,
+    /// Print completions for a shell
+    Completions { shell: clap_complete::Shell },
+    /// Print the manual page
+    Man,
+    /// Switch off everything a killed program may have left on in this terminal
+    ResetTerminal,
+}
+
+/// `trialogue list`
+#[derive(Debug, Args)]
+pub struct List {
+    /// Only of this account
+    #[arg(short, long, value_name = "ACCOUNT")]
+    pub account: Option<String>,
+    /// Print JSON, one a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `trialogue search`
+#[derive(Debug, Args)]
+pub struct Search {
+    /// What to look for
+    pub text: String,
+    /// Only in this account
+    #[arg(short, long, value_name = "ACCOUNT")]
+    pub account: Option<String>,
+    /// Only in this conversation, by name or id
+    #[arg(short, long, value_name = "CONVERSATION")]
+    pub conversation: Option<String>,
+    /// At most so many
+    #[arg(long, default_value_t = 50)]
+    pub limit: usize,
+    /// Print JSON, one a line
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `trialogue demo`

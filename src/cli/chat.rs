@@ -250,7 +250,7 @@ fn themes(paths: &Paths) -> Vec<String> {
 }
 
 /// The keymap with the person's file over it, and what is wrong with that file.
-fn overrides(paths: &Paths, keymap: Keymap) -> (Keymap, Vec<String>) {
+pub fn overrides(paths: &Paths, keymap: Keymap) -> (Keymap, Vec<String>) {
     let lines = match keys::load(&paths.keys_file()) {
         Ok(lines) => lines,
         Err(errors) => return (keymap, vec![errors.to_string()]),

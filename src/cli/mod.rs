@@ -5,6 +5,7 @@ mod args;
 mod chat;
 mod demo;
 mod json;
+mod read;
 mod send;
 
 pub use args::{Cli, Global, Verb};
@@ -108,6 +109,17 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Some(Verb::Demo(demo)) => demo::run(&cli.global, demo),
         Some(Verb::Account(verb)) => account::run(&cli.global, verb),
         Some(Verb::Send(send)) => send::run(&cli.global, send),
+        Some(Verb::List(list)) => read::list(&cli.global, list),
+        Some(Verb::Search(search)) => read::search(&cli.global, search),
+        Some(Verb::Decisions { json }) => read::decisions(&cli.global, *json),
+        Some(Verb::Themes) => read::themes(&cli.global),
+        Some(Verb::Keys) => read::keys(&cli.global),
+        Some(Verb::Completions { shell }) => read::completions(*shell),
+        Some(Verb::Man) => read::man(),
+        Some(Verb::ResetTerminal) => {
+            print!("{}", crate::runtime::terminal::LEAVE);
+            Ok(Exit::Done)
+        }
     }
 }
 

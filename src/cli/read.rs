@@ -1,0 +1,250 @@
+//! Commands that only read: `list`, `search`, `decisions`, `themes`, `keys`, `completions`, `man`.
+
+use super::args::{Cli, Global, List, Search};
+use super::{Exit, Failure, chat, json};
+use crate::app::keymap::Keymap;
+use crate::config::paths::Paths;
+use crate::domain::{AccountId, Author, SearchHit, StartFacts, Unread};
+use crate::store::{self, Handle, StoreError, StoreOptions, audit, pages};
+use crate::view::theme::{Depth, SHIPPED, Theme};
+use clap::CommandFactory;
+use std::io::{self, Write};
+
+/// Prints lines; a reader that has seen enough ends it without a complaint.
+struct Lines(bool);
+
+impl Lines {
+    fn put(&mut self, line: &str) {
+        if !self.0 {
+            self.0 = writeln!(io::stdout().lock(), "{line}").is_err();
+        }
+    }
+}
+
+fn open(global: &Global) -> Result<(Handle, StartFacts, Paths), Failure> {
+    let profile = chat::open_profile(global)?;
+    let options = StoreOptions {
+        read_only: true,
+        ..StoreOptions::default()
+    };
+    let path = profile.paths.store_file();
+    if !path.exists() {
+        return Err(Failure::usage(
+            "there is no history yet; it begins with the first chat",
+        ));
+    }
+    let (store, facts) = store::open(path, options).map_err(failed)?;
+    Ok((store, facts, profile.paths))
+}
+
+fn failed(error: StoreError) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+fn time(at_ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(at_ms)
+        .map(|at| at.strftime("%Y-%m-%d %H:%M").to_string())
+        .unwrap_or_default()
+}
+
+/// `trialogue list`
+pub fn list(global: &Global, list: &List) -> Result<Exit, Failure> {
+    let (_store, facts, _) = open(global)?;
+    let mut out = Lines(false);
+    for known in &facts.conversations {
+        if list
+            .account
+            .as_deref()
+            .is_some_and(|wanted| wanted != known.account.as_str())
+        {
+            continue;
+        }
+        let unread = match known.unread {
+            Unread::None => 0,
+            Unread::Some => 1,
+            Unread::Count(count) => count,
+        };
+        if list.json {
+            let value = serde_json::json!({
+                "v": json::VERSION,
+                "account": known.account.as_str(),
+                "id": known.conversation.as_str(),
+                "name": known.info.name.as_str(),
+                "unread": unread,
+                "archived": known.info.is_archived,
+                "last_activity_ms": known.info.last_activity_ms,
+            });
+            out.put(&value.to_string());
+        } else {
+            let mark = if unread > 0 { "*" } else { " " };
+            out.put(&format!(
+                "{mark} {}\t{}\t{}",
+                known.account.as_str(),
+                known.info.name,
+                known.conversation.as_str()
+            ));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// `trialogue search`
+pub fn search(global: &Global, search: &Search) -> Result<Exit, Failure> {
+    let (store, facts, _) = open(global)?;
+    let account = search.account.as_deref().map(AccountId::from);
+    let conversation = match &search.conversation {
+        None => None,
+        Some(text) => match pages::named(&facts.conversations, account.as_ref(), text).as_slice() {
+            [one] => Some(one.conversation.clone()),
+            [] => {
+                return Err(Failure::usage(format!(
+                    "there is no conversation {text:?}; `trialogue list` shows them"
+                )));
+            }
+            _ => {
+                return Err(Failure::usage(format!(
+                    "several conversations are called {text:?}; use the id that `trialogue list` shows"
+                )));
+            }
+        },
+    };
+    let mut out = Lines(false);
+    let mut left = search.limit;
+    for page in pages::search(&store, search.text.clone(), account, conversation) {
+        for (account, hit) in page.map_err(failed)?.into_iter().take(left) {
+            out.put(&hit_line(&account, &hit, search.json));
+            left -= 1;
+        }
+        if out.0 || left == 0 {
+            break;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn hit_line(account: &AccountId, hit: &SearchHit, as_json: bool) -> String {
+    let author = match hit.author {
+        Author::User => "user",
+        Author::Assistant => "assistant",
+        Author::System => "system",
+        Author::Automation => "automation",
+    };
+    if as_json {
+        serde_json::json!({
+            "v": json::VERSION,
+            "account": account.as_str(),
+            "conversation": hit.conversation.as_str(),
+            "message": hit.remote.as_ref().map(|id| id.as_str()),
+            "author": author,
+            "at_ms": hit.sent_at_ms,
+            "text": hit.snippet.as_str(),
+        })
+        .to_string()
+    } else {
+        let at = hit.sent_at_ms.map(time).unwrap_or_default();
+        let text = hit.snippet.as_str().replace('\n', " ");
+        format!("{at}  {}  {author}: {text}", account.as_str())
+    }
+}
+
+/// `trialogue decisions`
+pub fn decisions(global: &Global, as_json: bool) -> Result<Exit, Failure> {
+    let profile = chat::open_profile(global)?;
+    let path = profile.paths.decisions_file();
+    let (lines, unreadable) = audit::read(&path)
+        .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+    let mut out = Lines(false);
+    for line in &lines {
+        if as_json {
+            let value =
+                serde_json::to_string(line).map_err(|error| Failure::usage(error.to_string()))?;
+            out.put(&value);
+        } else {
+            let answer = line.answer.as_deref().unwrap_or("no answer");
+            let reason = line
+                .reason
+                .as_deref()
+                .map(|reason| format!(" ({reason})"))
+                .unwrap_or_default();
+            let question = line.question.replace('\n', " \u{23ce} ");
+            out.put(&format!(
+                "{}  {} {}  {}: {answer}{reason} [{}]  {question}",
+                time(line.at_ms),
+                line.account,
+                line.conversation_name,
+                line.kind,
+                line.by
+            ));
+        }
+    }
+    if unreadable > 0 {
+        eprintln!(
+            "trialogue: {unreadable} lines of {} could not be read",
+            path.display()
+        );
+    }
+    Ok(Exit::Done)
+}
+
+/// `trialogue themes`
+pub fn themes(global: &Global) -> Result<Exit, Failure> {
+    let profile = chat::open_profile(global)?;
+    let mut out = Lines(false);
+    for (name, _) in SHIPPED {
+        let title = Theme::named(name, Depth::TrueColor)
+            .map(|theme| theme.title)
+            .unwrap_or_default();
+        out.put(&format!("{name:18} {title}"));
+    }
+    for file in crate::config::theme::themes(&profile.paths.themes_dir()) {
+        out.put(&format!("{:18} {}", file.name, file.path.display()));
+    }
+    Ok(Exit::Done)
+}
+
+/// `trialogue keys`
+pub fn keys(global: &Global) -> Result<Exit, Failure> {
+    let profile = chat::open_profile(global)?;
+    let scheme = profile
+        .config
+        .settings
+        .keys
+        .as_deref()
+        .and_then(Keymap::scheme)
+        .unwrap_or_default();
+    let (keymap, complaints) = chat::overrides(&profile.paths, scheme);
+    let mut out = Lines(false);
+    for (context, bindings) in keymap.help() {
+        out.put(&format!("[{}]", context.name()));
+        for (chords, action) in bindings {
+            out.put(&format!(
+                "{chords:24} {:28} {}",
+                action.name(),
+                action.title()
+            ));
+        }
+        out.put("");
+    }
+    for complaint in complaints {
+        eprintln!("trialogue: {complaint}");
+    }
+    Ok(Exit::Done)
+}
+
+/// `trialogue completions SHELL`
+pub fn completions(shell: clap_complete::Shell) -> Result<Exit, Failure> {
+    let mut bytes = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "trialogue", &mut bytes);
+    let _ = io::stdout().write_all(&bytes);
+    Ok(Exit::Done)
+}
+
+/// `trialogue man`
+pub fn man() -> Result<Exit, Failure> {
+    let mut bytes = Vec::new();
+    clap_mangen::Man::new(Cli::command())
+        .render(&mut bytes)
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    let _ = io::stdout().write_all(&bytes);
+    Ok(Exit::Done)
+}
