@@ -145,6 +145,11 @@ fn covers(kind: &str, from_server: &[&str], from_client: &[&str], readings: &[&s
 }
 
 #[test]
+fn omi_transcripts() {
+    check("omi");
+}
+
+#[test]
 fn pheby_follows_its_transcripts() {
     check("pheby");
 }

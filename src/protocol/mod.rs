@@ -18,6 +18,7 @@ mod heartbeat;
 pub mod io;
 pub mod iris;
 mod kinds;
+pub mod omi;
 mod pending;
 pub mod pheby;
 mod retry;
@@ -57,24 +58,24 @@ pub fn driver(account: &AccountConfig, setup: Setup) -> Box<dyn Driver> {
     match &account.endpoint {
         Endpoint::Pheby(endpoint) => Box::new(pheby::Pheby::new(endpoint, setup)),
         Endpoint::Iris(endpoint) => Box::new(iris::Iris::new(endpoint, setup)),
-        Endpoint::Omi(_) => {
-            unreachable!("refused when the configuration is read")
-        }
+        Endpoint::Omi(endpoint) => Box::new(omi::Omi::new(endpoint, setup)),
     }
 }
 
 /// How the program of an account is started; none where there is none, or nothing special about it.
 pub fn launch(
-    _account: &AccountConfig,
-    _state_dir: &std::path::Path,
+    account: &AccountConfig,
+    state_dir: &std::path::Path,
 ) -> Option<crate::link::ChildSpec> {
-    None
+    match &account.endpoint {
+        Endpoint::Omi(endpoint) => Some(omi::launch(&account.name, endpoint, state_dir)),
+        Endpoint::Pheby(_) | Endpoint::Iris(_) => None,
+    }
 }
 
 /// Whether there is a driver for accounts of this kind.
 pub fn speaks(endpoint: &Endpoint) -> bool {
     match endpoint {
-        Endpoint::Pheby(_) | Endpoint::Iris(_) => true,
-        Endpoint::Omi(_) => false,
+        Endpoint::Pheby(_) | Endpoint::Iris(_) | Endpoint::Omi(_) => true,
     }
 }

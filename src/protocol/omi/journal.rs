@@ -1,0 +1,280 @@
+//! The history of a conversation: revisions of turns, listed from the last one seen. The highest
+//! `turnSeq` of a turn wins; shown is by time of making. Rows that change are only a wake-up.
+
+use super::{Asked, Omi, number, word};
+use crate::domain::{
+    AccountEvent, Author, CommandOutcome, ConversationId, HistoryPage, IncomingMessage, Moment,
+    Provenance, RefusalCode, RemoteId, Reply, TimelineEvent, Topic,
+};
+use crate::protocol::decode::{TEXT_LIMIT, bounded};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// Turns of one answer, the most a runtime gives.
+const PAGE: u64 = 100;
+/// Turns of one conversation that are kept.
+const TURN_LIMIT: usize = 20_000;
+
+/// One turn as it is now.
+#[derive(Clone, Debug)]
+struct Turn {
+    seq: u64,
+    is_user: bool,
+    is_open: bool,
+    is_failed: bool,
+    content: String,
+    at_ms: Option<i64>,
+}
+
+/// What is known of the journal of a conversation.
+#[derive(Debug, Default)]
+pub(super) struct Journal {
+    pub(super) generation: u64,
+    /// The newest revision that was listed.
+    seen: u64,
+    turns: BTreeMap<String, Turn>,
+    /// Turns that were asked to be repaired in this process.
+    repaired: Vec<String>,
+}
+
+impl Journal {
+    /// Takes a revision over; false when it is not newer.
+    fn take(&mut self, row: &Map<String, Value>) -> bool {
+        let id = word(row, "turnId");
+        let seq = number(row, "turnSeq").unwrap_or(0);
+        let is_newer = self.turns.get(id).is_none_or(|known| seq > known.seq);
+        if id.is_empty() || !is_newer || self.turns.len() >= TURN_LIMIT {
+            return false;
+        }
+        let turn = Turn {
+            seq,
+            is_user: word(row, "role") == "user",
+            is_open: matches!(word(row, "status"), "pending" | "streaming"),
+            is_failed: word(row, "status") == "failed",
+            content: bounded(word(row, "content"), TEXT_LIMIT),
+            at_ms: row.get("createdAtMs").and_then(Value::as_i64),
+        };
+        self.turns.insert(id.to_owned(), turn);
+        true
+    }
+
+    fn message(&self, id: &str) -> Option<IncomingMessage> {
+        let turn = self.turns.get(id)?;
+        Some(IncomingMessage {
+            remote: Some(RemoteId::from(id)),
+            author: if turn.is_user {
+                Author::User
+            } else {
+                Author::Assistant
+            },
+            text: turn.content.clone(),
+            sent_at_ms: turn.at_ms,
+            is_interrupted: turn.is_failed && !turn.is_user,
+            ..IncomingMessage::default()
+        })
+    }
+}
+
+impl Omi {
+    pub(super) fn list_turns(&mut self, now: Moment, id: &ConversationId) {
+        if self
+            .pending
+            .any(|asked| matches!(asked, Asked::List { conversation } if conversation == id))
+        {
+            return;
+        }
+        let seen = self.chats.all.get(id).map_or(0, |chat| chat.journal.seen);
+        let mut line = json!({"type": "journal_list_turns", "afterTurnSeq": seen, "limit": PAGE});
+        self.put_surface(&mut line, id);
+        let conversation = id.clone();
+        self.ask(now, line, Asked::List { conversation });
+    }
+
+    pub(super) fn on_journal_result(&mut self, now: Moment, line: &Map<String, Value>) {
+        match self.pending.take(word(line, "requestId")) {
+            Some(Asked::List { conversation }) => self.on_listed(now, conversation, line),
+            Some(Asked::Exchange { query }) => {
+                self.note_generation(&query.conversation, line);
+                self.start_query(now, *query, true);
+            }
+            Some(Asked::Terminalize) => {}
+            Some(Asked::Repair { conversation }) => {
+                let rows = line.get("turns").and_then(Value::as_array);
+                let rows: Vec<Map<String, Value>> = rows
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|row| row.as_object().cloned())
+                    .collect();
+                for row in rows {
+                    self.apply(now, &conversation, &row);
+                }
+            }
+            Some(Asked::Clear {
+                command,
+                conversation,
+            }) => {
+                self.note_generation(&conversation, line);
+                self.cleared(&conversation);
+                self.finish(command, CommandOutcome::Done(Reply::Nothing));
+            }
+            Some(_) | None => self.odd("a journal answer that nobody asked for"),
+        }
+    }
+
+    /// A higher generation: somebody cleared the conversation.
+    fn note_generation(&mut self, id: &ConversationId, line: &Map<String, Value>) -> bool {
+        let (Some(chat), Some(generation)) = (
+            self.chats.all.get_mut(id),
+            number(line, "conversationGeneration"),
+        ) else {
+            return false;
+        };
+        let old = chat.journal.generation;
+        if generation <= old {
+            return false;
+        }
+        chat.journal.generation = generation;
+        if old == 0 {
+            return false;
+        }
+        chat.journal.turns.clear();
+        chat.journal.seen = number(line, "generationBaseTurnSeq").unwrap_or(0);
+        true
+    }
+
+    fn on_listed(&mut self, now: Moment, id: ConversationId, line: &Map<String, Value>) {
+        if self.note_generation(&id, line) {
+            self.cleared(&id);
+            return self.list_turns(now, &id);
+        }
+        let high = number(line, "highWaterTurnSeq").unwrap_or(0);
+        let Some(chat) = self.chats.all.get_mut(&id) else {
+            return;
+        };
+        let before = chat.journal.seen;
+        let rows = line.get("turns").and_then(Value::as_array);
+        for row in rows.into_iter().flatten().filter_map(Value::as_object) {
+            chat.journal.take(row);
+            let seq = number(row, "turnSeq").unwrap_or(0);
+            chat.journal.seen = chat.journal.seen.max(seq);
+        }
+        // A page that brings nothing new would be asked for again for ever.
+        if chat.journal.seen < high && chat.journal.seen > before {
+            return self.list_turns(now, &id);
+        }
+        let opening = std::mem::take(&mut chat.opening);
+        self.say_page(&id);
+        for command in opening {
+            self.done(command);
+        }
+        self.repair(now, &id);
+    }
+
+    pub(super) fn list_failed(&mut self, id: &ConversationId, words: &str) {
+        let opening = self
+            .chats
+            .all
+            .get_mut(id)
+            .map(|chat| std::mem::take(&mut chat.opening))
+            .unwrap_or_default();
+        for command in opening {
+            self.refuse(command, RefusalCode::ServerFailed, words);
+        }
+    }
+
+    /// The whole history as one page, oldest first.
+    fn say_page(&mut self, id: &ConversationId) {
+        let Some(chat) = self.chats.all.get(id) else {
+            return;
+        };
+        let mut order: Vec<(&String, &Turn)> = chat.journal.turns.iter().collect();
+        order.sort_by_key(|(_, turn)| (turn.at_ms, turn.seq));
+        let messages = order
+            .iter()
+            .filter_map(|(turn, _)| {
+                let message = chat.journal.message(turn)?;
+                match self.queries.written(turn) {
+                    // Still being written: what was streamed is more than the journal has.
+                    Some((text, run)) => (!text.is_empty()).then(|| IncomingMessage {
+                        text: text.to_owned(),
+                        run: Some(run),
+                        is_streaming: true,
+                        ..message
+                    }),
+                    None => (!message.text.is_empty()).then_some(message),
+                }
+            })
+            .collect();
+        self.tell(AccountEvent {
+            provenance: Provenance::History,
+            topic: Topic::Timeline(TimelineEvent::Page(Box::new(HistoryPage {
+                conversation: id.clone(),
+                messages,
+                before: None,
+                older: None,
+                is_authoritative: true,
+            }))),
+        });
+    }
+
+    /// Answers left open by an earlier process end now.
+    fn repair(&mut self, now: Moment, id: &ConversationId) {
+        let Some(chat) = self.chats.all.get_mut(id) else {
+            return;
+        };
+        let open: Vec<String> = chat
+            .journal
+            .turns
+            .iter()
+            .filter(|(turn, state)| {
+                state.is_open
+                    && !state.is_user
+                    && self.queries.written(turn).is_none()
+                    && !chat.journal.repaired.contains(turn)
+            })
+            .map(|(turn, _)| turn.clone())
+            .collect();
+        if open.is_empty() {
+            return;
+        }
+        chat.journal.repaired.extend(open.iter().cloned());
+        self.ask_repair(now, id, &open);
+    }
+
+    pub(super) fn ask_repair(&mut self, now: Moment, id: &ConversationId, turns: &[String]) {
+        let mut line = json!({"type": "journal_repair_turns", "turnIds": turns});
+        self.put_surface(&mut line, id);
+        let conversation = id.clone();
+        self.ask(now, line, Asked::Repair { conversation });
+    }
+
+    pub(super) fn on_turn_changed(&mut self, now: Moment, line: &Map<String, Value>) {
+        let Some(id) = self.chats.of_surface(line) else {
+            return;
+        };
+        if self.note_generation(&id, line) {
+            self.cleared(&id);
+            return self.list_turns(now, &id);
+        }
+        if let Some(row) = line.get("turn").and_then(Value::as_object) {
+            self.apply(now, &id, row);
+        }
+    }
+
+    /// Shows one revision. What this program wrote or streams itself is known better here.
+    fn apply(&mut self, _now: Moment, id: &ConversationId, row: &Map<String, Value>) {
+        let turn = word(row, "turnId").to_owned();
+        let Some(chat) = self.chats.all.get_mut(id) else {
+            return;
+        };
+        if !chat.journal.take(row) || self.queries.is_ours(&turn) {
+            return;
+        }
+        if let Some(message) = chat.journal.message(&turn).filter(|m| !m.text.is_empty()) {
+            self.say(Topic::Timeline(TimelineEvent::Upserted {
+                conversation: id.clone(),
+                message: Box::new(message),
+            }));
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! The life of the process as seen from its lines: init, owner, sign-in, signs of life, its end.
+//! Must not touch conversations.
+
+use super::{Omi, word};
+use crate::config::account::ProcessEndpoint;
+use crate::domain::{
+    AttachmentLimits, Capabilities, HistoryPaging, Identity, LinkEvent, LinkState, LoginMethod,
+    LoginNeed, Moment, Secret, ServerFunction, Severity, Support, SyncEvent, Topic,
+};
+use crate::link::CloseReason;
+use crate::protocol::decode::notice;
+use crate::protocol::{Output, Retry};
+use crate::text::SafeText;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The version this driver speaks.
+pub(super) const VERSION: u64 = 2;
+const INIT_PATIENCE: Duration = Duration::from_secs(30);
+/// A runtime that promised signs of life and gives none for so long is frozen.
+const LEASE: Duration = Duration::from_secs(60);
+/// How often a sign of life is passed on.
+const HEARD_EVERY: Duration = Duration::from_secs(5);
+/// The fact that holds an owner made here.
+const OWNER: &str = "owner";
+
+pub(super) const NO_MESSAGE_DELETION: &str =
+    "Omi cannot delete single messages; clear the conversation, or write a correction";
+pub(super) const NO_SERVER_SEARCH: &str = "Omi does not search in its journal; search here";
+pub(super) const NO_CATALOG: &str = "Omi has no slash commands of its own";
+pub(super) const FILES_ARE_HERE: &str = "the file is on this machine already";
+pub(super) const NO_ANSWER: &str =
+    "The runtime gave no answer in time. Try again, or start it anew with a reconnect.";
+const NOT_IN_OMI: &str = "Omi does not have this";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Stage {
+    #[default]
+    Down,
+    /// The process runs; its init is awaited.
+    Starting {
+        until: Moment,
+    },
+    Ready,
+}
+
+/// The state of the process.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    stage: Stage,
+    pub(super) owner: String,
+    owner_is_new: bool,
+    pub(super) verdict: Option<Retry>,
+    heard: Moment,
+    told: Option<Moment>,
+    needs_login: bool,
+    pub(super) adapters: Vec<String>,
+    pub(super) control_tools: Vec<String>,
+}
+
+impl Session {
+    pub(super) fn new(endpoint: &ProcessEndpoint, facts: &BTreeMap<String, String>) -> Self {
+        let owner = endpoint
+            .owner
+            .clone()
+            .or_else(|| facts.get(OWNER).cloned())
+            .unwrap_or_default();
+        Self {
+            owner_is_new: owner.is_empty(),
+            owner,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.stage == Stage::Ready
+    }
+
+    pub(super) fn is_down(&self) -> bool {
+        self.stage == Stage::Down
+    }
+
+    /// When to look again; `is_leased` while a query promised signs of life.
+    pub(super) fn deadline(&self, is_leased: bool) -> Option<Moment> {
+        match self.stage {
+            Stage::Starting { until } => Some(until),
+            Stage::Ready if is_leased => Some(self.heard.after(LEASE)),
+            Stage::Down | Stage::Ready => None,
+        }
+    }
+}
+
+impl Omi {
+    pub(super) fn link_up(&mut self, now: Moment) {
+        self.oddities.reset();
+        self.session.verdict = None;
+        self.session.stage = Stage::Starting {
+            until: now.after(INIT_PATIENCE),
+        };
+        self.say(Topic::Link(LinkEvent::Changed(LinkState::Connecting)));
+    }
+
+    pub(super) fn session_down(&mut self, was_ready: bool, reason: &CloseReason) {
+        self.session.stage = Stage::Down;
+        self.session.told = None;
+        self.session.needs_login = false;
+        if let CloseReason::Exited { stderr_tail, .. } = reason {
+            let is_memory = [
+                "JavaScript heap out of memory",
+                "FatalProcessOutOfMemory",
+                "failed to reserve virtual memory",
+            ]
+            .iter()
+            .any(|sign| stderr_tail.contains(sign));
+            let words = if is_memory {
+                "It ran out of memory. What it had begun is not done again by itself.".to_owned()
+            } else {
+                reason.words()
+            };
+            if was_ready {
+                let event = notice(Severity::Error, None, "The Omi runtime stopped", &words);
+                self.tell(event);
+            }
+        }
+    }
+
+    /// The process is given up; the person must change something.
+    fn give_up(&mut self, words: &str) {
+        self.session.verdict = Some(Retry::Never);
+        let reason = SafeText::prose(words);
+        self.say(Topic::Link(LinkEvent::Changed(LinkState::Refused {
+            reason,
+        })));
+        self.close(Retry::Never);
+    }
+
+    fn close(&mut self, retry: Retry) {
+        self.session.verdict = Some(retry);
+        self.session.stage = Stage::Down;
+        self.out.push_back(Output::Close {
+            last: None,
+            grace: Duration::from_secs(3),
+            retry,
+        });
+    }
+
+    /// An error before init: the runtime says why it cannot start, and goes.
+    pub(super) fn failed_to_start(&mut self, message: &str) {
+        let words = format!(
+            "The Omi runtime could not start: {}. Correct its command or environment in the \
+             configuration, then connect again.",
+            message.trim().trim_end_matches('.')
+        );
+        self.give_up(&words);
+    }
+
+    pub(super) fn on_init(&mut self, now: Moment, line: &Map<String, Value>) {
+        let version = line.get("protocolVersion").and_then(Value::as_u64);
+        if version != Some(VERSION) {
+            let theirs = version.map_or("no version".to_owned(), |n| format!("version {n}"));
+            return self.give_up(&format!(
+                "The runtime speaks {theirs} of Omi's protocol, this program version {VERSION}. \
+                 Update the older of the two. What is stored here stays readable."
+            ));
+        }
+        let list = |key: &str| -> Vec<String> {
+            let items = line.get(key).and_then(Value::as_array);
+            items
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .take(256)
+                .map(str::to_owned)
+                .collect()
+        };
+        self.session.adapters = list("runtimeAdapterIds");
+        self.session.control_tools = list("agentControlTools");
+        let capabilities = list("runtimeCapabilities");
+        self.session.stage = Stage::Ready;
+        self.session.heard = now;
+        if self.session.owner_is_new {
+            self.session.owner_is_new = false;
+            self.session.owner = format!("local-{}", self.ids.mint());
+            self.say(Topic::Sync(SyncEvent::Kept {
+                name: OWNER.to_owned(),
+                value: Some(self.session.owner.clone()),
+            }));
+        }
+        self.say(Topic::Link(LinkEvent::IdentityKnown(Identity {
+            server: "omi".into(),
+            version: SafeText::label(word(line, "runtimeVersion")),
+        })));
+        let offered = Box::new(capabilities_of(&self.session.control_tools));
+        self.say(Topic::Link(LinkEvent::CapabilitiesChanged(offered)));
+        let missing: Vec<&str> = ["journal_import_remote_turn", "runtime_adapter_availability"]
+            .into_iter()
+            .filter(|name| !capabilities.iter().any(|known| known == name))
+            .collect();
+        if !missing.is_empty() {
+            let event = notice(
+                Severity::Warning,
+                None,
+                "This Omi runtime is an old one",
+                &format!("It lacks {}. Some things may not work.", missing.join(", ")),
+            );
+            self.tell(event);
+        }
+        self.introduce();
+        self.say(Topic::Link(LinkEvent::Changed(LinkState::Ready)));
+        self.list_chats();
+    }
+
+    /// Names the owner; no answer comes to either line.
+    fn introduce(&mut self) {
+        let owner = self.session.owner.clone();
+        match self.secret.as_ref().filter(|secret| !secret.is_empty()) {
+            Some(secret) => {
+                let token = secret.expose().to_owned();
+                self.write(json!({"type": "refresh_token", "token": token, "ownerId": owner}));
+            }
+            None => self.write(json!({"type": "refresh_owner", "ownerId": owner})),
+        }
+    }
+
+    pub(super) fn renew_secret(&mut self, secret: Secret) {
+        self.secret = Some(secret);
+        if self.session.is_ready() {
+            self.introduce();
+        }
+    }
+
+    pub(super) fn hear(&mut self, now: Moment) {
+        self.session.heard = now;
+        if !self.session.is_ready() {
+            return;
+        }
+        let is_due = self
+            .session
+            .told
+            .is_none_or(|told| now.since(told) >= HEARD_EVERY);
+        if is_due {
+            self.session.told = Some(now);
+            self.say(Topic::Link(LinkEvent::Heard { latency_ms: None }));
+        }
+    }
+
+    /// Ends a process that does not start, or that is frozen.
+    pub(super) fn watch(&mut self, now: Moment) {
+        match self.session.stage {
+            Stage::Starting { until } if until.mono_ms <= now.mono_ms => {
+                let event = notice(
+                    Severity::Error,
+                    None,
+                    "The Omi runtime does not start",
+                    "It was started and said nothing for 30 seconds. It is ended and started again.",
+                );
+                self.tell(event);
+                self.close(Retry::Backoff);
+            }
+            Stage::Ready if self.queries.are_leased() && now.since(self.session.heard) >= LEASE => {
+                let event = notice(
+                    Severity::Error,
+                    None,
+                    "The Omi runtime is frozen",
+                    "It gave no sign of life for a minute. It is ended and started again; nothing \
+                     is sent a second time by itself.",
+                );
+                self.tell(event);
+                self.close(Retry::Soon);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn on_auth_required(&mut self, line: &Map<String, Value>) {
+        self.session.needs_login = true;
+        let methods = line.get("methods").and_then(Value::as_array);
+        let methods = methods
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_object)
+            .take(16)
+            .map(|method| {
+                let name = match word(method, "displayName") {
+                    "" => word(method, "id"),
+                    name => name,
+                };
+                let detail = match (method.get("args"), method.get("env")) {
+                    (Some(Value::Array(args)), _) => args
+                        .iter()
+                        .filter_map(Value::as_str)
+                        .collect::<Vec<_>>()
+                        .join(" "),
+                    (_, Some(Value::Object(env))) => {
+                        env.keys().cloned().collect::<Vec<_>>().join(", ")
+                    }
+                    _ => String::new(),
+                };
+                LoginMethod {
+                    name: SafeText::label(name),
+                    detail: SafeText::label(&detail),
+                }
+            })
+            .collect();
+        let url = Some(word(line, "authUrl")).filter(|url| !url.is_empty());
+        let hint = if url.is_some() {
+            "The sign-in page answers to a port of the machine the runtime runs on; over SSH that \
+             port must be forwarded. It waits two minutes."
+        } else {
+            "Sign in with the agent's own program, then connect again."
+        };
+        self.say(Topic::Link(LinkEvent::Changed(LinkState::NeedsLogin(
+            LoginNeed {
+                url: url.map(SafeText::label),
+                methods,
+                hint: hint.into(),
+            },
+        ))));
+    }
+
+    /// The sign-in worked: said, or shown by an answer that comes.
+    pub(super) fn on_auth_success(&mut self) {
+        if std::mem::take(&mut self.session.needs_login) && self.session.is_ready() {
+            self.say(Topic::Link(LinkEvent::Changed(LinkState::Ready)));
+        }
+    }
+}
+
+fn capabilities_of(tools: &[String]) -> Capabilities {
+    let function = |name: &str, title, argument_hint| {
+        tools
+            .iter()
+            .any(|tool| tool == name)
+            .then(|| ServerFunction {
+                name: name.to_owned(),
+                title,
+                argument_hint,
+            })
+    };
+    Capabilities {
+        create_conversation: Support::Yes,
+        create_thread: Support::No("Omi has no threads; begin a new conversation"),
+        rename_conversation: Support::Yes,
+        delete_conversation: Support::Yes,
+        clear_conversation: Support::Yes,
+        set_default: Support::No(NOT_IN_OMI),
+        favorite: Support::No(NOT_IN_OMI),
+        appearance: Support::No(NOT_IN_OMI),
+        automation: Support::No(NOT_IN_OMI),
+        auto_thread: Support::No(NOT_IN_OMI),
+        delete_message: Support::No(NO_MESSAGE_DELETION),
+        reply_to: Support::No(NOT_IN_OMI),
+        read_receipts: Support::No(NOT_IN_OMI),
+        cancel_run: Support::Yes,
+        queues_messages: Support::No("Omi answers one message of a conversation at a time"),
+        server_search: Support::No(NO_SERVER_SEARCH),
+        slash_catalog: Support::No(NO_CATALOG),
+        models: Support::No("Omi lists no models; set one with the profile of the conversation"),
+        models_per_conversation: Support::Yes,
+        models_free_text: Support::Yes,
+        effort: Support::Yes,
+        auto_approve: Support::Yes,
+        auto_approve_label: "act mode",
+        profile: Support::Yes,
+        upload: Support::Yes,
+        download: Support::No(FILES_ARE_HERE),
+        reasoning: Support::Yes,
+        todos: Support::Yes,
+        history: HistoryPaging::NewerThanToken,
+        attachment_limits: AttachmentLimits {
+            count: 20,
+            bytes: None,
+            pictures: None,
+        },
+        text_limit: None,
+        functions: [
+            function("list_agent_sessions", "Omi: sessions of the agent", ""),
+            function(
+                "get_agent_run",
+                "Omi: one run of the agent",
+                "id of the run",
+            ),
+            function("list_desktop_action_queue", "Omi: what waits for you", ""),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+    }
+}
