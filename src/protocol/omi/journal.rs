@@ -189,22 +189,29 @@ impl Omi {
         };
         let mut order: Vec<(&String, &Turn)> = chat.journal.turns.iter().collect();
         order.sort_by_key(|(_, turn)| (turn.at_ms, turn.seq));
-        let messages = order
-            .iter()
-            .filter_map(|(turn, _)| {
-                let message = chat.journal.message(turn)?;
-                match self.queries.written(turn) {
-                    // Still being written: what was streamed is more than the journal has.
-                    Some((text, run)) => (!text.is_empty()).then(|| IncomingMessage {
-                        text: text.to_owned(),
-                        run: Some(run),
-                        is_streaming: true,
-                        ..message
-                    }),
-                    None => (!message.text.is_empty()).then_some(message),
+        let mut messages = Vec::new();
+        for (turn, _) in order {
+            let Some(message) = chat.journal.message(turn) else {
+                continue;
+            };
+            match self.queries.written(turn) {
+                // Still being written: what was streamed is more than the journal has.
+                Some((parts, run)) => {
+                    let last = parts.len();
+                    messages.extend(parts.into_iter().enumerate().map(|(at, (remote, text))| {
+                        IncomingMessage {
+                            remote: Some(remote),
+                            text,
+                            run: Some(run.clone()),
+                            is_streaming: at + 1 == last,
+                            ..message.clone()
+                        }
+                    }));
                 }
-            })
-            .collect();
+                None if !message.text.is_empty() => messages.push(message),
+                None => {}
+            }
+        }
         self.tell(AccountEvent {
             provenance: Provenance::History,
             topic: Topic::Timeline(TimelineEvent::Page(Box::new(HistoryPage {

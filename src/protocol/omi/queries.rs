@@ -18,6 +18,8 @@ use std::time::Duration;
 const AFTERLIFE: Duration = Duration::from_secs(10);
 /// How long an end is awaited after the wish to stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
+/// Parts of one answer.
+const PART_LIMIT: usize = 200;
 /// Longest line that every runtime takes.
 const LINE_LIMIT: usize = 1_000_000;
 
@@ -56,8 +58,10 @@ pub(super) struct Query {
     line: Value,
     run_id: String,
     attempt: String,
-    text: String,
-    is_shown: bool,
+    /// The text in its parts: what comes after a tool stands below it.
+    parts: Vec<String>,
+    /// A tool began since the last text.
+    is_split: bool,
     has_worked: bool,
     model: Option<String>,
     started: Moment,
@@ -105,12 +109,16 @@ impl Queries {
         self.ours.contains(turn)
     }
 
-    /// The text so far of an answer that is being written.
-    pub(super) fn written(&self, turn: &str) -> Option<(&str, RunId)> {
-        self.all
-            .values()
-            .find(|query| query.answer_turn == turn)
-            .map(|query| (query.text.as_str(), query.run.clone()))
+    /// The parts so far of an answer that is being written, under their ids.
+    pub(super) fn written(&self, turn: &str) -> Option<(Vec<(RemoteId, String)>, RunId)> {
+        let query = self.all.values().find(|query| query.answer_turn == turn)?;
+        let parts = query
+            .parts
+            .iter()
+            .enumerate()
+            .map(|(at, text)| (query.part_id(at), text.clone()))
+            .collect();
+        Some((parts, query.run.clone()))
     }
 
     /// The query of a line: by its key, else by its run.
@@ -153,6 +161,23 @@ impl Queries {
 impl Query {
     pub(super) fn answer_turn(&self) -> &str {
         &self.answer_turn
+    }
+
+    /// The first part has the id that the journal knows; the others live until history is read.
+    fn part_id(&self, at: usize) -> RemoteId {
+        match at {
+            0 => RemoteId::from(self.answer_turn.as_str()),
+            more => RemoteId::from(format!("{}/{more}", self.answer_turn)),
+        }
+    }
+
+    /// The whole text so far.
+    fn text(&self) -> String {
+        self.parts.concat()
+    }
+
+    pub(super) fn split(&mut self) {
+        self.is_split = true;
     }
 }
 
@@ -283,8 +308,8 @@ impl Omi {
             line: line.clone(),
             run_id: String::new(),
             attempt: String::new(),
-            text: String::new(),
-            is_shown: false,
+            parts: Vec::new(),
+            is_split: false,
             has_worked: false,
             model: None,
             started: now,
@@ -378,8 +403,11 @@ impl Omi {
         }
         // Text of an attempt that broke off may come again.
         if is_new_attempt {
-            query.text.clear();
+            self.drop_parts(&id);
         }
+        let Some(query) = self.queries.all.get_mut(&id) else {
+            return;
+        };
         if kind == "turn_activity" {
             query.is_leased = true;
             self.say(Topic::Run(RunEvent::Active { conversation }));
@@ -396,7 +424,7 @@ impl Omi {
         }
         self.wake(&id, is_stopping);
         match kind {
-            "text_delta" => self.on_text(&id, line, is_new_attempt),
+            "text_delta" => self.on_text(&id, line),
             "thinking_delta" => self.on_thinking(&id, line),
             _ => self.on_tool_line(now, &id, kind, line),
         }
@@ -431,24 +459,49 @@ impl Omi {
         }
     }
 
-    fn on_text(&mut self, id: &str, line: &Map<String, Value>, is_new_attempt: bool) {
+    /// Takes what an attempt wrote off the screen.
+    fn drop_parts(&mut self, id: &str) {
+        let Some(query) = self.queries.all.get_mut(id) else {
+            return;
+        };
+        let remotes: Vec<RemoteId> = (0..query.parts.len()).map(|at| query.part_id(at)).collect();
+        query.parts.clear();
+        query.is_split = false;
+        let conversation = query.conversation.clone();
+        if !remotes.is_empty() {
+            self.say(Topic::Timeline(TimelineEvent::Deleted {
+                conversation,
+                remotes,
+            }));
+        }
+    }
+
+    fn on_text(&mut self, id: &str, line: &Map<String, Value>) {
         let Some(query) = self.queries.all.get_mut(id) else {
             return;
         };
         let text = word(line, "text");
-        if text.is_empty() || query.text.len() + text.len() > TEXT_LIMIT {
+        let length: usize = query.parts.iter().map(String::len).sum();
+        if text.is_empty() || length + text.len() > TEXT_LIMIT {
             return;
         }
-        query.text.push_str(text);
-        let patch = if is_new_attempt || !query.is_shown {
-            TextPatch::Replace(query.text.clone())
+        let begins = query.parts.is_empty()
+            || (std::mem::take(&mut query.is_split) && query.parts.len() < PART_LIMIT);
+        if begins {
+            query.parts.push(String::new());
+        }
+        let at = query.parts.len().saturating_sub(1);
+        if let Some(part) = query.parts.last_mut() {
+            part.push_str(text);
+        }
+        let patch = if begins {
+            TextPatch::Replace(text.to_owned())
         } else {
             TextPatch::Append(text.to_owned())
         };
-        query.is_shown = true;
         let event = TimelineEvent::Patched {
             conversation: query.conversation.clone(),
-            remote: RemoteId::from(query.answer_turn.as_str()),
+            remote: query.part_id(at),
             run: Some(query.run.clone()),
             part: Part::Body,
             patch,
@@ -464,7 +517,7 @@ impl Omi {
         };
         let event = TimelineEvent::Patched {
             conversation: query.conversation.clone(),
-            remote: RemoteId::from(query.answer_turn.as_str()),
+            remote: query.part_id(0),
             run: Some(query.run.clone()),
             part: Part::Reasoning,
             patch: TextPatch::Append(bounded(word(line, "text"), TEXT_LIMIT)),
@@ -498,8 +551,8 @@ impl Omi {
         let said = bounded(word(line, "text"), TEXT_LIMIT);
         let text = match outcome {
             RunOutcome::Completed if !said.is_empty() => said,
-            _ if said.len() > query.text.len() => said,
-            _ => query.text.clone(),
+            _ if said.len() > query.text().len() => said,
+            _ => query.text(),
         };
         let attachments = self.artifacts_of(&query, line);
         let cost = line.get("costUsd").and_then(Value::as_f64);
@@ -530,27 +583,54 @@ impl Omi {
         outcome: RunOutcome,
     ) {
         let conversation = query.conversation.clone();
-        let remote = RemoteId::from(query.answer_turn.as_str());
         self.end_tools(&query, &outcome);
         self.expire_questions_of(&query.run);
-        if !text.is_empty() && !query.is_shown {
-            self.say(Topic::Timeline(TimelineEvent::Patched {
-                conversation: conversation.clone(),
-                remote: remote.clone(),
-                run: Some(query.run.clone()),
-                part: Part::Body,
-                patch: TextPatch::Replace(text.clone()),
-            }));
-        }
-        if !text.is_empty() {
+        let is_interrupted = outcome != RunOutcome::Completed;
+        let same = |a: &str, b: &str| a.split_whitespace().eq(b.split_whitespace());
+        // The parts stay where they are when they are all of the text; else the whole replaces them.
+        if query.parts.len() > 1 && same(&query.parts.join("\n"), &text) {
+            let last = query.parts.len() - 1;
+            for (at, part) in query.parts.iter().enumerate() {
+                self.say(Topic::Timeline(TimelineEvent::Ended {
+                    conversation: conversation.clone(),
+                    remote: query.part_id(at),
+                    text: Some(part.trim().to_owned()),
+                    reasoning: None,
+                    footer: if at == last {
+                        footer.clone()
+                    } else {
+                        Footer::default()
+                    },
+                    sent_at_ms: Some(now.wall_ms),
+                    is_interrupted: is_interrupted && at == last,
+                }));
+            }
+        } else if !text.is_empty() {
+            let others: Vec<RemoteId> =
+                (1..query.parts.len()).map(|at| query.part_id(at)).collect();
+            if !others.is_empty() {
+                self.say(Topic::Timeline(TimelineEvent::Deleted {
+                    conversation: conversation.clone(),
+                    remotes: others,
+                }));
+            }
+            if query.parts.is_empty() {
+                self.say(Topic::Timeline(TimelineEvent::Patched {
+                    conversation: conversation.clone(),
+                    remote: query.part_id(0),
+                    run: Some(query.run.clone()),
+                    part: Part::Body,
+                    patch: TextPatch::Replace(text.clone()),
+                }));
+            }
             self.say(Topic::Timeline(TimelineEvent::Ended {
                 conversation: conversation.clone(),
-                remote,
+                remote: query.part_id(0),
                 text: Some(text.clone()),
                 reasoning: None,
                 footer,
                 sent_at_ms: Some(now.wall_ms),
-                is_interrupted: outcome != RunOutcome::Completed,
+                is_interrupted,
             }));
         }
         if query.life == Life::Running || outcome == RunOutcome::Completed {
@@ -630,7 +710,7 @@ impl Omi {
             .collect();
         for id in due {
             if let Some(query) = self.queries.all.remove(&id) {
-                let text = query.text.clone();
+                let text = query.text();
                 self.end(now, query, text, Footer::default(), RunOutcome::Cancelled);
             }
         }
@@ -641,15 +721,15 @@ impl Omi {
         self.queries.refused.clear();
         for (_, query) in std::mem::take(&mut self.queries.all) {
             self.end_tools(&query, &RunOutcome::Lost);
-            if query.is_shown {
+            for at in 0..query.parts.len() {
                 self.say(Topic::Timeline(TimelineEvent::Ended {
                     conversation: query.conversation.clone(),
-                    remote: RemoteId::from(query.answer_turn.as_str()),
+                    remote: query.part_id(at),
                     text: None,
                     reasoning: None,
                     footer: Footer::default(),
                     sent_at_ms: None,
-                    is_interrupted: true,
+                    is_interrupted: at + 1 == query.parts.len(),
                 }));
             }
             if query.life == Life::Running {

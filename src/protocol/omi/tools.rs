@@ -51,6 +51,7 @@ impl Omi {
             ("tool_activity", "cancelled" | "interrupted") => ToolStatus::Cancelled,
             _ => ToolStatus::Running,
         };
+        query.split();
         let is_open = query.tools.iter().any(|(known, _)| *known == call);
         if status != ToolStatus::Running {
             query.tools.retain(|(known, _)| *known != call);
