@@ -380,7 +380,7 @@ fn remove(
 /// Drops everything the store has of an account.
 fn forget_history(profile: &chat::Profile, name: &str) -> Result<(), Failure> {
     let failed = |error: StoreError| Failure::usage(error.to_string());
-    let (store, facts) =
+    let (store, _) =
         store::open(profile.paths.store_file(), StoreOptions::default()).map_err(failed)?;
     let writes = vec![Write::AccountGone {
         account: AccountId::new(name),
