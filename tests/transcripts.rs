@@ -145,7 +145,7 @@ fn covers(kind: &str, from_server: &[&str], from_client: &[&str], readings: &[&s
 }
 
 #[test]
-fn omi_transcripts() {
+fn omi_follows_its_transcripts() {
     check("omi");
 }
 
