@@ -120,7 +120,7 @@ fn run_add(
         around.paths.config_file().display()
     );
     if let Some(place) = place {
-        println!("the secret is kept in {place}");
+        println!("the secret is {place}");
     }
     Ok(Exit::Done)
 }
@@ -357,7 +357,7 @@ fn login(
         Err(failure) => return Err(check_failed(name, &failure, "the old secret stays")),
     }
     let place = setup::keep_secret(name, &secret, around).map_err(Failure::usage)?;
-    println!("the secret is kept in {place}");
+    println!("the secret is {place}");
     Ok(Exit::Done)
 }
 

@@ -14,7 +14,7 @@ use crate::domain::{
     ConversationCommand, ConversationId, ConversationKind, Decision, DecisionEvent, DecisionId,
     Delivery, DirectoryEvent, Grant, IncomingMessage, LinkEvent, LinkState, MessageKey,
     MessageSort, Part, Refusal, RefusalCode, RemoteId, Reply, RunEvent, RunId, RunOutcome,
-    TextPatch, TimelineEvent, ToolCall, Topic, Write,
+    TextPatch, TimelineEvent, ToolCall, ToolCallId, Topic, Write,
 };
 use crate::text::SafeText;
 use std::collections::BTreeMap;
@@ -117,6 +117,8 @@ struct OneShot<'r> {
     command: Option<CommandId>,
     run: Option<RunId>,
     printed: BTreeMap<RemoteId, String>,
+    /// Ids of tool calls as they are now, with those they were first reported under.
+    first_ids: BTreeMap<ToolCallId, ToolCallId>,
     last_sign: std::time::Instant,
     /// Answers to decisions that the state has not taken yet.
     answers: Vec<(DecisionId, Answer)>,
@@ -143,6 +145,7 @@ pub async fn send(
         command: None,
         run: None,
         printed: BTreeMap::new(),
+        first_ids: BTreeMap::new(),
         last_sign: std::time::Instant::now(),
         answers: Vec::new(),
         ended: None,
@@ -415,7 +418,16 @@ impl OneShot<'_> {
                 (self.report)(Report::Accepted);
             }
             RunEvent::ToolChanged { conversation, tool } if self.is_here(conversation) => {
-                (self.report)(Report::Tool(tool));
+                // A call keeps the id it was first reported under, so that scripts can pair the lines.
+                let mut tool = (**tool).clone();
+                if let Some(first) = self.first_ids.get(&tool.id) {
+                    tool.id = first.clone();
+                }
+                (self.report)(Report::Tool(&tool));
+            }
+            RunEvent::ToolRekeyed { from, to, .. } => {
+                let first = self.first_ids.get(from).unwrap_or(from).clone();
+                self.first_ids.insert(to.clone(), first);
             }
             RunEvent::Finished {
                 conversation,
