@@ -109,7 +109,8 @@ fn an_approval_takes_no_key_that_was_typed_and_a_refusal_carries_its_reason() {
         screen.contains("Enter accept")
     });
     pty.send("not today\r");
-    pty.wait_gone("Alt+A answers");
+    // What the agent says to a refusal comes after the server took the answer.
+    pty.wait_for("I leave the old releases alone");
     signal_to(&pty, "TERM");
     assert_eq!(pty.wait_exit(), 143);
     let decisions = std::fs::read_to_string(home.path().join("data/decisions.jsonl")).unwrap();

@@ -356,7 +356,7 @@ fn removed(
 fn forget(state: &mut State, now: Moment, account: &AccountId, id: &ConversationId) -> Vec<Effect> {
     decisions::conversation_gone(state, now, account, id);
     let is_shown = state.shows(account, id);
-    super::drafts::save(state, now, account, id);
+    let has_kept = keep_unsent(state, now, account, id);
     let Some(of) = state.account_mut(account) else {
         return Vec::new();
     };
@@ -366,20 +366,69 @@ fn forget(state: &mut State, now: Moment, account: &AccountId, id: &Conversation
         .map(|here| here.info.name)
         .unwrap_or_default();
     state.visited.retain(|(a, c)| !(a == account && c == id));
+    let what = if name.is_empty() {
+        "A conversation".to_owned()
+    } else {
+        name.as_str().to_owned()
+    };
+    if has_kept {
+        let words = format!(
+            "{what} was deleted. What you had written there is among the earlier inputs (Ctrl+R)."
+        );
+        state.say(Severity::Warning, words);
+    }
     if !is_shown {
         return Vec::new();
     }
     state.focus = None;
-    let what = if name.is_empty() {
-        "This conversation".to_owned()
-    } else {
-        name.as_str().to_owned()
-    };
-    state.say(Severity::Info, format!("{what} was deleted."));
+    if !has_kept {
+        state.say(Severity::Info, format!("{what} was deleted."));
+    }
     match state.visited.pop() {
         Some((account, id)) => windows::focus(state, now, &account, &id),
         None => focus_something(state, now, account),
     }
+}
+
+/// Moves what was written in a conversation and never sent to the earlier inputs, where it can be
+/// found from everywhere: the conversation itself is about to go. True when there was something.
+fn keep_unsent(state: &mut State, now: Moment, account: &AccountId, id: &ConversationId) -> bool {
+    let Some(of) = state.account_mut(account) else {
+        return false;
+    };
+    let mut texts = Vec::new();
+    let mut keys = Vec::new();
+    of.outbox.retain(|row| {
+        if row.conversation != *id {
+            return true;
+        }
+        texts.push(row.text.clone());
+        keys.push(row.key);
+        false
+    });
+    if let Some(here) = of.conversations.get(id)
+        && !here.composer.text().trim().is_empty()
+    {
+        texts.push(here.composer.text().to_owned());
+    }
+    for key in keys {
+        state.write_fully(Write::OutboxGone { key });
+    }
+    state.write_fully(Write::Draft {
+        account: account.clone(),
+        conversation: id.clone(),
+        draft: None,
+    });
+    let is_something = !texts.is_empty();
+    for text in texts {
+        state.write_fully(Write::Input {
+            account: account.clone(),
+            conversation: id.clone(),
+            text,
+            at_ms: now.wall_ms,
+        });
+    }
+    is_something
 }
 
 /// Shows a conversation when none is on screen: the default one, else the latest.

@@ -1,4 +1,4 @@
-//! Drafts on their way to the store: every change is there within a second, and at once when the
+//! Drafts on their way to the store: every change is there within a quarter of a second, and at once when the
 //! conversation is left or the program ends.
 
 use super::state::{Conversation, State};
@@ -6,7 +6,7 @@ use crate::domain::{AccountId, ConversationId, DraftRecord, Moment, Write};
 use std::time::Duration;
 
 /// How long a changed draft may wait.
-const DRAFT_DELAY: Duration = Duration::from_secs(1);
+const DRAFT_DELAY: Duration = Duration::from_millis(250);
 
 /// Notices that the draft on screen was changed, and plans its writing.
 pub fn notice(state: &mut State, now: Moment) {

@@ -107,7 +107,10 @@ pub fn send(
     let Some(of) = state.account_mut(account) else {
         return Vec::new();
     };
-    let position = of.outbox.iter().map(|row| row.position).max().unwrap_or(0) + POSITION_STEP;
+    // Places follow the clock, so that what several runs of the program queued stays in the order
+    // in which it was written.
+    let last = of.outbox.iter().map(|row| row.position).max().unwrap_or(0);
+    let position = (last + POSITION_STEP).max(now.wall_ms.saturating_mul(POSITION_STEP));
     of.outbox.push(OutboxRecord {
         key,
         account: account.clone(),

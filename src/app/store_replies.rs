@@ -127,7 +127,8 @@ fn commit_failed(
     reason: &SafeText,
     commands: &[CommandId],
 ) -> Vec<Effect> {
-    let is_first = !state.store_fails;
+    // A screen that only reads has said so already.
+    let is_first = !state.store_fails && state.read_only.is_none();
     state.store_fails = true;
     let mut held: Vec<(AccountId, ConversationId, MessageKey)> = Vec::new();
     for of in &mut state.accounts {

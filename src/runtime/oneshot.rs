@@ -120,6 +120,7 @@ struct OneShot<'r> {
     /// Ids of tool calls as they are now, with those they were first reported under.
     first_ids: BTreeMap<ToolCallId, ToolCallId>,
     last_sign: std::time::Instant,
+    has_said_waiting: bool,
     /// Answers to decisions that the state has not taken yet.
     answers: Vec<(DecisionId, Answer)>,
     ended: Option<Ended>,
@@ -147,6 +148,7 @@ pub async fn send(
         printed: BTreeMap::new(),
         first_ids: BTreeMap::new(),
         last_sign: std::time::Instant::now(),
+        has_said_waiting: false,
         answers: Vec::new(),
         ended: None,
     };
@@ -193,13 +195,35 @@ impl OneShot<'_> {
             self.advance();
             self.engine.flush();
             if let Some(ended) = self.ended.take() {
+                if ended != Ended::Answered {
+                    self.take_back();
+                }
                 return ended;
             }
         }
     }
 
+    /// Drops our message while it still waits here: whoever called this has given it up, and it
+    /// must not go out later unasked.
+    fn take_back(&mut self) {
+        let (account, Some(key)) = (self.request.account.clone(), self.key) else {
+            return;
+        };
+        let waits = self.engine.state.account(&account).is_some_and(|of| {
+            of.outbox
+                .iter()
+                .any(|row| row.key == key && row.delivery == Delivery::Queued)
+        });
+        if waits {
+            self.engine
+                .perform(|state, now| outbox::discard(state, now, &account, key));
+            self.engine.flush();
+        }
+    }
+
     /// Asks a running run to stop, and waits a moment for its end.
     async fn interrupted(&mut self, signal: i32) -> Ended {
+        self.take_back();
         if let (Some(conversation), Stage::Running) = (self.conversation.clone(), &self.stage) {
             let command = Command::Chat(ChatCommand::CancelRun {
                 conversation,
@@ -673,6 +697,33 @@ impl OneShot<'_> {
             .iter()
             .find(|record| record.key == key)
             .map(|record| record.delivery.clone());
+        let waits_here = delivery == Some(Delivery::Queued);
+        let (is_running, has_decision) = match &self.conversation {
+            Some(id) => (
+                account
+                    .conversations
+                    .get(id)
+                    .is_some_and(|here| here.run.is_some()),
+                account
+                    .decisions
+                    .iter()
+                    .any(|decision| decision.conversation == *id && decision.life.is_open()),
+            ),
+            None => (false, false),
+        };
+        if waits_here && has_decision {
+            self.take_back();
+            self.ended = Some(Ended::NeedsDecision(
+                "the agent waits for a decision in this conversation; nothing was sent".into(),
+            ));
+            return;
+        }
+        if waits_here && is_running && !self.has_said_waiting {
+            self.has_said_waiting = true;
+            (self.report)(Report::Notice {
+                text: "another run is active here; the message goes when it has ended",
+            });
+        }
         match delivery {
             Some(Delivery::Failed(Refusal { code, text })) => {
                 self.ended = Some(match code {

@@ -34,6 +34,7 @@ use crate::app::screen::Target;
 use crate::app::screen::overlay::{DecisionPopup, Overlay};
 use crate::app::screen::viewport::{Anchor, LayoutFacts};
 use crate::app::state::State;
+use crate::domain::LinkState;
 use crate::render::{Coloured, Colours, Job};
 use canvas::Canvas;
 use glyphs::Glyphs;
@@ -228,7 +229,23 @@ fn nowhere(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
             hints::way_to(state, Action::Switcher)
         )
     };
-    canvas.put_middle(area, area.y + area.height / 2, &word, Role::Muted);
+    let middle = area.y + area.height / 2;
+    canvas.put_middle(area, middle, &word, Role::Muted);
+    // An account that was refused is why there is nothing to go to.
+    let mut y = middle + 2;
+    for account in &state.accounts {
+        if let LinkState::Refused { reason } = &account.account.link
+            && y < area.bottom()
+        {
+            let words = format!(
+                "{}: {}",
+                account.account.label,
+                reason.as_str().replace('\n', " ")
+            );
+            canvas.put_middle(area, y, &words, Role::Warning);
+            y += 1;
+        }
+    }
 }
 
 /// The popup on top, which takes the cursor.
