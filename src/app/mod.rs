@@ -42,3 +42,4 @@ pub use commands::issue;
 pub use effect::Effect;
 pub use event::Event;
 pub use state::State;
+pub use windows::{Step, newest, whole};

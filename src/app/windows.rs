@@ -4,10 +4,12 @@
 
 mod join;
 mod jump;
+mod whole;
 
 pub(super) use join::{on_found, shorten_focused};
 pub(super) use jump::go_on;
 pub use jump::jump;
+pub use whole::{Step, newest, whole};
 
 use super::effect::Effect;
 use super::screen::overlay::Overlay;

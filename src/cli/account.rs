@@ -103,7 +103,7 @@ fn run_add(
     if check {
         let found = chat::runtime()?.block_on(setup::check(&config, secret.clone(), around));
         match found {
-            Ok(text) => println!("{}: {text}", config.name),
+            Ok(text) => say!("{}: {text}", config.name),
             Err(failure) => {
                 return Err(check_failed(
                     &config.name,
@@ -114,13 +114,13 @@ fn run_add(
         }
     }
     let place = setup::add(&config, secret, around).map_err(Failure::usage)?;
-    println!(
+    say!(
         "added {} to {}",
         config.name,
         around.paths.config_file().display()
     );
     if let Some(place) = place {
-        println!("the secret is {place}");
+        say!("the secret is {place}");
     }
     Ok(Exit::Done)
 }
@@ -251,7 +251,7 @@ fn read_secret(source: &SecretSource, name: &str, wanted: bool) -> Result<Option
     let mut text = String::new();
     let read = io::stdin().lock().read_line(&mut text);
     drop(hidden);
-    eprintln!();
+    complain!("");
     read.map_err(|error| Failure::usage(format!("the secret could not be read: {error}")))?;
     Ok(non_empty(text))
 }
@@ -292,7 +292,7 @@ impl Drop for Hidden {
 fn list(profile: &chat::Profile, json: bool) -> Result<Exit, Failure> {
     if json {
         for account in &profile.accounts {
-            println!(
+            say!(
                 "{}",
                 serde_json::json!({
                     "v": super::json::VERSION,
@@ -306,7 +306,7 @@ fn list(profile: &chat::Profile, json: bool) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     if profile.accounts.is_empty() {
-        println!("no account yet; add one with `trialogue account add`, or try `trialogue demo`");
+        say!("no account yet; add one with `trialogue account add`, or try `trialogue demo`");
     }
     let widest = profile
         .accounts
@@ -321,7 +321,7 @@ fn list(profile: &chat::Profile, json: bool) -> Result<Exit, Failure> {
         } else {
             ""
         };
-        println!(
+        say!(
             "{:widest$}  {:6} {}{off}",
             config.name,
             config.endpoint.kind(),
@@ -335,7 +335,7 @@ fn test(profile: &chat::Profile, around: &Arc<Surroundings>, name: &str) -> Resu
     let config = find(profile, name)?;
     match chat::runtime()?.block_on(setup::check(config, None, around)) {
         Ok(text) => {
-            println!("{name}: {text}");
+            say!("{name}: {text}");
             Ok(Exit::Done)
         }
         Err(failure) => Err(check_failed(name, &failure, "")),
@@ -353,11 +353,11 @@ fn login(
         return Err(Failure::usage("nothing was given; the old secret stays"));
     };
     match chat::runtime()?.block_on(setup::check(config, Some(secret.clone()), around)) {
-        Ok(text) => println!("{name}: {text}"),
+        Ok(text) => say!("{name}: {text}"),
         Err(failure) => return Err(check_failed(name, &failure, "the old secret stays")),
     }
     let place = setup::keep_secret(name, &secret, around).map_err(Failure::usage)?;
-    println!("the secret is {place}");
+    say!("the secret is {place}");
     Ok(Exit::Done)
 }
 
@@ -369,10 +369,10 @@ fn remove(
 ) -> Result<Exit, Failure> {
     find(profile, name)?;
     setup::remove_account(name, around).map_err(Failure::usage)?;
-    println!("removed {name} and its secret");
+    say!("removed {name} and its secret");
     if with_history {
         forget_history(profile, name)?;
-        println!("its history is gone too");
+        say!("its history is gone too");
     }
     Ok(Exit::Done)
 }

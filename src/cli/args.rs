@@ -83,6 +83,12 @@ pub enum Verb {
     List(List),
     /// Search the history that is kept here
     Search(Search),
+    /// Write a conversation to a file
+    Export(Export),
+    /// Print the last messages of a conversation
+    Tail(Tail),
+    /// Print what arrives, until it is interrupted
+    Listen(Listen),
     /// Print the log of every decision that was asked and answered
     Decisions {
         /// Print JSON, one a line
@@ -129,6 +135,83 @@ pub struct Search {
     /// Print JSON, one a line
     #[arg(long)]
     pub json: bool,
+}
+
+/// `trialogue export`
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The conversation by name or id
+    pub conversation: String,
+    /// The account; may be left out when there is only one
+    #[arg(short, long, value_name = "ACCOUNT")]
+    pub account: Option<String>,
+    /// Without it the ending of the file's name decides, else md
+    #[arg(short, long, value_name = "FORMAT")]
+    pub format: Option<ExportFormat>,
+    /// Write to this file, readable by you only, instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Take what is kept here and fetch nothing
+    #[arg(long)]
+    pub offline: bool,
+}
+
+/// How a conversation is written down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ExportFormat {
+    /// Markdown
+    Md,
+    /// One JSON document, an entry a line
+    Json,
+    /// One HTML file that needs nothing else, dark or light
+    Html,
+}
+
+/// `trialogue tail`
+#[derive(Debug, Args)]
+pub struct Tail {
+    /// The conversation by name or id
+    pub conversation: String,
+    /// The account; may be left out when there is only one
+    #[arg(short, long, value_name = "ACCOUNT")]
+    pub account: Option<String>,
+    /// So many messages
+    #[arg(
+        short = 'n',
+        long = "lines",
+        value_name = "COUNT",
+        default_value_t = 10
+    )]
+    pub lines: usize,
+    /// Go on with what arrives
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Print JSON, one a line
+    #[arg(long)]
+    pub json: bool,
+    /// Take what is kept here and fetch nothing
+    #[arg(long, conflicts_with = "follow")]
+    pub offline: bool,
+}
+
+/// `trialogue listen`
+#[derive(Debug, Args)]
+pub struct Listen {
+    /// Only this account
+    #[arg(short, long, value_name = "ACCOUNT")]
+    pub account: Option<String>,
+    /// Only this conversation, by name or id
+    #[arg(short, long, value_name = "CONVERSATION")]
+    pub conversation: Option<String>,
+    /// Print JSON, one a line
+    #[arg(long)]
+    pub json: bool,
+    /// Print texts as they grow too
+    #[arg(long)]
+    pub stream: bool,
+    /// End after so many complete messages
+    #[arg(short = 'n', long, value_name = "COUNT")]
+    pub count: Option<usize>,
 }
 
 /// `trialogue demo`

@@ -50,7 +50,7 @@ pub fn open_profile(global: &Global) -> Result<Profile, Failure> {
     let config =
         file::load(&paths.config_file()).map_err(|error| Failure::usage(error.to_string()))?;
     for warning in &config.warnings {
-        eprintln!("trialogue: {warning}");
+        complain!("trialogue: {warning}");
     }
     let accounts = config
         .accounts
@@ -139,7 +139,7 @@ pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engi
                 read_only = Some(SafeText::label(&format!("{error}; this screen only reads")));
             }
             // Some file systems know no locks; one screen works there as well.
-            Err(error) => eprintln!("trialogue: {error}"),
+            Err(error) => complain!("trialogue: {error}"),
         }
     }
     let options = StoreOptions {
@@ -152,7 +152,7 @@ pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engi
         store::open(profile.paths.store_file(), options)
     }
     .or_else(|error| {
-        eprintln!("trialogue: {error}; nothing is kept on disk this time");
+        complain!("trialogue: {error}; nothing is kept on disk this time");
         store::memory()
     })
     .map_err(|error| Failure::usage(error.to_string()))?;
@@ -174,7 +174,7 @@ pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engi
     let (keymap, complaints) = overrides(&profile.paths, state.keymap.clone());
     state.keymap = keymap;
     for complaint in complaints {
-        eprintln!("trialogue: {complaint}");
+        complain!("trialogue: {complaint}");
     }
     state.read_only = read_only.or_else(|| handle.health().read_only.clone());
     for notice in &handle.health().notices {

@@ -9,7 +9,7 @@ use crate::demo::DemoOptions;
 /// Runs it.
 pub fn run(global: &Global, demo: &Demo) -> Result<Exit, Failure> {
     if demo.options.iter().any(|pair| pair == "help") {
-        print!("{}", DemoOptions::help());
+        say!("{}", DemoOptions::help().trim_end());
         return Ok(Exit::Done);
     }
     let options = options(demo)?;
@@ -70,7 +70,7 @@ fn serve(address: std::net::SocketAddr, options: DemoOptions) -> Result<Exit, Fa
                 "url": gateway.url,
                 "secret": gateway.secret,
             });
-            println!("{line}");
+            say!("{line}");
         }
         let mut terminate =
             tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())

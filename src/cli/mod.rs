@@ -1,11 +1,18 @@
 //! The command line: dispatch, exit codes, and what is said on standard error.
 
+#[macro_use]
+mod words;
+
 mod account;
 mod args;
 mod chat;
 mod demo;
+mod export;
 mod json;
+mod listen;
+mod pick;
 mod read;
+mod record;
 mod send;
 
 pub use args::{Cli, Global, Verb};
@@ -84,13 +91,13 @@ pub fn main() -> u8 {
         Ok(Ok(exit)) => exit.code(),
         Ok(Err(failure)) => {
             if !failure.text.is_empty() {
-                eprintln!("trialogue: {failure}");
+                complain!("trialogue: {failure}");
             }
             failure.exit.code()
         }
         Err(_) => {
             crate::runtime::terminal::restore();
-            eprintln!("{}", crate::runtime::terminal::last_crash());
+            complain!("{}", crate::runtime::terminal::last_crash());
             101
         }
     }
@@ -111,13 +118,19 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Some(Verb::Send(send)) => send::run(&cli.global, send),
         Some(Verb::List(list)) => read::list(&cli.global, list),
         Some(Verb::Search(search)) => read::search(&cli.global, search),
+        Some(Verb::Export(export)) => export::run(&cli.global, export),
+        Some(Verb::Tail(tail)) => listen::tail(&cli.global, tail),
+        Some(Verb::Listen(listen)) => listen::listen(&cli.global, listen),
         Some(Verb::Decisions { json }) => read::decisions(&cli.global, *json),
         Some(Verb::Themes) => read::themes(&cli.global),
         Some(Verb::Keys) => read::keys(&cli.global),
         Some(Verb::Completions { shell }) => read::completions(*shell),
         Some(Verb::Man) => read::man(),
         Some(Verb::ResetTerminal) => {
-            print!("{}", crate::runtime::terminal::LEAVE);
+            let _ = std::io::Write::write_all(
+                &mut std::io::stdout(),
+                crate::runtime::terminal::LEAVE.as_bytes(),
+            );
             Ok(Exit::Done)
         }
     }

@@ -1,27 +1,20 @@
 //! Commands that only read: `list`, `search`, `decisions`, `themes`, `keys`, `completions`, `man`.
 
 use super::args::{Cli, Global, List, Search};
+use super::export::Files;
+use super::words::{Lines, time};
 use super::{Exit, Failure, chat, json};
 use crate::app::keymap::Keymap;
 use crate::config::paths::Paths;
-use crate::domain::{AccountId, Author, SearchHit, StartFacts, Unread};
+use crate::domain::{
+    AccountId, ConversationId, Found, Lookup, SearchHit, StartFacts, StoredConversation, Unread,
+};
 use crate::store::{self, Handle, StoreError, StoreOptions, audit, pages};
 use crate::view::theme::{Depth, SHIPPED, Theme};
 use clap::CommandFactory;
 use std::io::{self, Write};
 
-/// Prints lines; a reader that has seen enough ends it without a complaint.
-struct Lines(bool);
-
-impl Lines {
-    fn put(&mut self, line: &str) {
-        if !self.0 {
-            self.0 = writeln!(io::stdout().lock(), "{line}").is_err();
-        }
-    }
-}
-
-fn open(global: &Global) -> Result<(Handle, StartFacts, Paths), Failure> {
+pub(super) fn open(global: &Global) -> Result<(Handle, StartFacts, Paths), Failure> {
     let profile = chat::open_profile(global)?;
     let options = StoreOptions {
         read_only: true,
@@ -37,20 +30,52 @@ fn open(global: &Global) -> Result<(Handle, StartFacts, Paths), Failure> {
     Ok((store, facts, profile.paths))
 }
 
-fn failed(error: StoreError) -> Failure {
+pub(super) fn failed(error: StoreError) -> Failure {
     Failure::usage(error.to_string())
 }
 
-fn time(at_ms: i64) -> String {
-    jiff::Timestamp::from_millisecond(at_ms)
-        .map(|at| at.strftime("%Y-%m-%d %H:%M").to_string())
-        .unwrap_or_default()
+/// One conversation as the store knows it now.
+pub(super) fn conversation(
+    store: &Handle,
+    account: &AccountId,
+    id: &ConversationId,
+) -> Result<StoredConversation, Failure> {
+    let facts = match store.look_now(Lookup::Start).map_err(failed)? {
+        Found::Start(facts) => *facts,
+        _ => StartFacts::default(),
+    };
+    facts
+        .conversations
+        .into_iter()
+        .find(|known| known.account == *account && known.conversation == *id)
+        .ok_or_else(|| Failure::usage("the conversation is not kept here"))
+}
+
+/// The files of a conversation by id.
+pub(super) fn files(
+    store: &Handle,
+    account: &AccountId,
+    id: &ConversationId,
+) -> Result<Files, Failure> {
+    let found = store
+        .look_now(Lookup::Attachments {
+            account: account.clone(),
+            conversation: id.clone(),
+        })
+        .map_err(failed)?;
+    Ok(match found {
+        Found::Attachments { attachments, .. } => attachments
+            .into_iter()
+            .map(|attachment| (attachment.id.clone(), attachment))
+            .collect(),
+        _ => Files::new(),
+    })
 }
 
 /// `trialogue list`
 pub fn list(global: &Global, list: &List) -> Result<Exit, Failure> {
     let (_store, facts, _) = open(global)?;
-    let mut out = Lines(false);
+    let mut out = Lines::default();
     for known in &facts.conversations {
         if list
             .account
@@ -94,28 +119,19 @@ pub fn search(global: &Global, search: &Search) -> Result<Exit, Failure> {
     let account = search.account.as_deref().map(AccountId::from);
     let conversation = match &search.conversation {
         None => None,
-        Some(text) => match pages::named(&facts.conversations, account.as_ref(), text).as_slice() {
-            [one] => Some(one.conversation.clone()),
-            [] => {
-                return Err(Failure::usage(format!(
-                    "there is no conversation {text:?}; `trialogue list` shows them"
-                )));
-            }
-            _ => {
-                return Err(Failure::usage(format!(
-                    "several conversations are called {text:?}; use the id that `trialogue list` shows"
-                )));
-            }
-        },
+        Some(text) => {
+            let of = super::pick::stored(&facts.conversations, search.account.as_deref(), text)?;
+            Some(of.conversation.clone())
+        }
     };
-    let mut out = Lines(false);
+    let mut out = Lines::default();
     let mut left = search.limit;
     for page in pages::search(&store, search.text.clone(), account, conversation) {
         for (account, hit) in page.map_err(failed)?.into_iter().take(left) {
             out.put(&hit_line(&account, &hit, search.json));
             left -= 1;
         }
-        if out.0 || left == 0 {
+        if out.is_closed() || left == 0 {
             break;
         }
     }
@@ -123,12 +139,7 @@ pub fn search(global: &Global, search: &Search) -> Result<Exit, Failure> {
 }
 
 fn hit_line(account: &AccountId, hit: &SearchHit, as_json: bool) -> String {
-    let author = match hit.author {
-        Author::User => "user",
-        Author::Assistant => "assistant",
-        Author::System => "system",
-        Author::Automation => "automation",
-    };
+    let author = json::author(hit.author);
     if as_json {
         serde_json::json!({
             "v": json::VERSION,
@@ -153,7 +164,7 @@ pub fn decisions(global: &Global, as_json: bool) -> Result<Exit, Failure> {
     let path = profile.paths.decisions_file();
     let (lines, unreadable) = audit::read(&path)
         .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
-    let mut out = Lines(false);
+    let mut out = Lines::default();
     for line in &lines {
         if as_json {
             let value =
@@ -178,7 +189,7 @@ pub fn decisions(global: &Global, as_json: bool) -> Result<Exit, Failure> {
         }
     }
     if unreadable > 0 {
-        eprintln!(
+        complain!(
             "trialogue: {unreadable} lines of {} could not be read",
             path.display()
         );
@@ -189,7 +200,7 @@ pub fn decisions(global: &Global, as_json: bool) -> Result<Exit, Failure> {
 /// `trialogue themes`
 pub fn themes(global: &Global) -> Result<Exit, Failure> {
     let profile = chat::open_profile(global)?;
-    let mut out = Lines(false);
+    let mut out = Lines::default();
     for (name, _) in SHIPPED {
         let title = Theme::named(name, Depth::TrueColor)
             .map(|theme| theme.title)
@@ -213,7 +224,7 @@ pub fn keys(global: &Global) -> Result<Exit, Failure> {
         .and_then(Keymap::scheme)
         .unwrap_or_default();
     let (keymap, complaints) = chat::overrides(&profile.paths, scheme);
-    let mut out = Lines(false);
+    let mut out = Lines::default();
     for (context, bindings) in keymap.help() {
         out.put(&format!("[{}]", context.name()));
         for (chords, action) in bindings {
@@ -226,7 +237,7 @@ pub fn keys(global: &Global) -> Result<Exit, Failure> {
         out.put("");
     }
     for complaint in complaints {
-        eprintln!("trialogue: {complaint}");
+        complain!("trialogue: {complaint}");
     }
     Ok(Exit::Done)
 }

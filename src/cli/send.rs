@@ -1,8 +1,7 @@
 //! `trialogue send`: the answer on standard output, everything about it on standard error.
 
 use super::args::{Global, OnApproval, Send};
-use super::{Exit, Failure, chat, json};
-use crate::domain::{AccountId, Question, RunOutcome, ToolStatus};
+use super::{Exit, Failure, chat, json, listen, pick, record};
 use crate::runtime::oneshot::{self, Ended, Report, Request};
 use std::io::{self, IsTerminal, Read, Write};
 use std::time::Duration;
@@ -22,10 +21,10 @@ pub fn run(global: &Global, send: &Send) -> Result<Exit, Failure> {
         ));
     }
     let profile = chat::open_profile(global)?;
-    let account = choose_account(&profile, send.account.as_deref())?;
+    let account = pick::account(&profile, send.account.as_deref())?;
     let runtime = chat::runtime()?;
     let request = Request {
-        account: AccountId::new(&account),
+        account: account.clone(),
         conversation: send.conversation.clone(),
         text,
         files: send.attach.clone(),
@@ -70,7 +69,7 @@ pub fn run(global: &Global, send: &Send) -> Result<Exit, Failure> {
             }
             Err(Failure {
                 exit,
-                text: format!("{account}: {text}"),
+                text: format!("{}: {text}", account.as_str()),
             })
         }
     }
@@ -78,7 +77,7 @@ pub fn run(global: &Global, send: &Send) -> Result<Exit, Failure> {
 
 fn read_input() -> Result<String, Failure> {
     if io::stdin().is_terminal() {
-        eprintln!("(type the message, end with Ctrl+D)");
+        complain!("(type the message, end with Ctrl+D)");
     }
     let mut bytes = Vec::new();
     io::stdin()
@@ -93,35 +92,6 @@ fn read_input() -> Result<String, Failure> {
     let text = String::from_utf8(bytes)
         .map_err(|_| Failure::usage("the message on standard input is not UTF-8 text"))?;
     Ok(text.trim_end_matches('\n').to_owned())
-}
-
-fn choose_account(profile: &chat::Profile, wanted: Option<&str>) -> Result<String, Failure> {
-    let names: Vec<&str> = profile
-        .accounts
-        .iter()
-        .map(|account| account.config.name.as_str())
-        .collect();
-    match wanted {
-        Some(name) if names.contains(&name) => Ok(name.to_owned()),
-        Some(name) => Err(Failure::usage(format!(
-            "there is no account {name:?}; there are: {}",
-            if names.is_empty() {
-                "none".to_owned()
-            } else {
-                names.join(", ")
-            }
-        ))),
-        None => match names.as_slice() {
-            [] => Err(Failure::usage(
-                "there is no account yet; add one with `trialogue account add`",
-            )),
-            [one] => Ok((*one).to_owned()),
-            _ => Err(Failure::usage(format!(
-                "there are several accounts; choose one with -a: {}",
-                names.join(", ")
-            ))),
-        },
-    }
 }
 
 struct Printer {
@@ -146,44 +116,19 @@ impl Printer {
             }
             Report::MessageEnded { .. } => self.end_line(),
             Report::Notice { text } => self.aside(&format!("· {text}")),
-            Report::Tool(tool) => {
-                let mark = match tool.status {
-                    ToolStatus::Running => "▸",
-                    ToolStatus::Completed => "✓",
-                    ToolStatus::Failed => "✗",
-                    ToolStatus::Cancelled => "–",
-                };
-                let took = tool
-                    .duration_ms
-                    .map(|ms| format!(" ({:.1} s)", ms as f64 / 1_000.0))
-                    .unwrap_or_default();
-                let what = if tool.error.is_empty() {
-                    &tool.preview
-                } else {
-                    &tool.error
-                };
-                self.aside(&format!("{mark} {} {what}{took}", tool.name));
-            }
+            Report::Tool(tool) => self.aside(&record::tool_line(tool)),
             Report::Decision(decision) => {
-                let words = match &decision.question {
-                    Question::Approval {
-                        command,
-                        description,
-                        ..
-                    } => {
-                        format!("? approval wanted ({description}):\n{command}")
-                    }
-                    Question::Clarification { question, .. } => format!("? {question}"),
-                    Question::Picker { title } => format!("? {title}"),
-                };
-                self.always_aside(&words);
+                self.always_aside(&format!("? {}", listen::question(&decision.question)));
             }
             Report::Attachment { name, .. } => self.always_aside(&format!("+ file {name}")),
-            Report::Finished(RunOutcome::Completed)
-            | Report::Accepted
-            | Report::Connected { .. } => {}
             Report::Conversation { name, .. } => self.aside(&format!("· in {name}")),
-            Report::Finished(_) => {}
+            Report::Finished(_)
+            | Report::Accepted
+            | Report::Connected { .. }
+            | Report::Link(_)
+            | Report::Started { .. }
+            | Report::Resolved { .. }
+            | Report::Expired { .. } => {}
         }
     }
 
@@ -228,6 +173,6 @@ impl Printer {
         if io::stdout().is_terminal() {
             self.end_line();
         }
-        eprintln!("{text}");
+        complain!("{text}");
     }
 }

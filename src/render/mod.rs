@@ -1,6 +1,6 @@
 //! From source text to rows of role-tagged spans: Markdown, plain text, tool output with colours,
 //! diffs. Knows roles, not colours, so that a change of theme lays out nothing again; knows no
-//! terminal. Every span holds text that is safe to show.
+//! terminal. Every span holds text that is safe to show. [`html`] is for files that are exported.
 //!
 //! A message is laid out by a [`Layout`], which keeps the rows of the blocks that did not change;
 //! what it gives is what [`markdown`] gives from scratch.
@@ -11,6 +11,7 @@ mod code;
 mod diff;
 mod flow;
 pub mod highlight;
+mod html;
 mod layout;
 mod links;
 mod markdown;
@@ -20,6 +21,7 @@ mod table;
 pub use ansi::{ansi, plain};
 pub use diff::{diff, looks_like_diff};
 pub use highlight::{Coloured, Colours, Job};
+pub use html::{escape_html, html};
 pub use layout::Layout;
 pub use links::{may_open, target_differs};
 pub use markdown::CodeBlock;

@@ -387,6 +387,16 @@ impl Engine {
         self.execute(effects);
     }
 
+    /// Whether everything that was to be written is on disk.
+    pub fn is_settled(&self) -> bool {
+        self.commits.is_empty() && self.state.batch.writes.is_empty()
+    }
+
+    /// The store, for reading what it has.
+    pub fn store(&self) -> &store::Handle {
+        &self.store
+    }
+
     /// A value of the screen's stored state.
     pub fn stored_ui(&self, name: &str) -> Option<&str> {
         self.ui

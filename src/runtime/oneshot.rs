@@ -4,22 +4,30 @@
 //! One attempt to connect; then the conversation is found or made; the message goes out through
 //! the outbox; what comes of it is reported until the run ends.
 
+mod fetch;
+mod listen;
+mod report;
+
+pub use fetch::{Amount, Fetched, fetch};
+pub use listen::{Listened, Listening, listen};
+pub use report::Report;
+
 use super::engine::{Engine, Happening};
 use super::session::SessionEvent;
 use crate::app;
 use crate::app::outbox::{self, SendMode};
-use crate::app::state::Pending;
+use crate::app::state::{AccountState, Pending};
 use crate::domain::{
     AccountEvent, AccountId, Answer, Author, ChatCommand, Command, CommandId, CommandOutcome,
     ConversationCommand, ConversationId, ConversationKind, Decision, DecisionEvent, DecisionId,
-    Delivery, DirectoryEvent, Grant, IncomingMessage, LinkEvent, LinkState, MessageKey,
-    MessageSort, Part, Refusal, RefusalCode, RemoteId, Reply, RunEvent, RunId, RunOutcome,
-    TextPatch, TimelineEvent, ToolCall, ToolCallId, Topic, Write,
+    Delivery, DirectoryEvent, Grant, LinkEvent, LinkState, MessageKey, Refusal, RefusalCode, Reply,
+    RunEvent, RunId, RunOutcome, TimelineEvent, Topic, Write,
 };
 use crate::text::SafeText;
-use std::collections::BTreeMap;
+use report::Tracker;
 use std::path::PathBuf;
 use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What should be sent.
 #[derive(Clone, Debug)]
@@ -40,44 +48,6 @@ pub enum OnApproval {
     Deny,
     Once,
     Fail,
-}
-
-/// Something to tell, as it happens. Texts are cleaned.
-#[derive(Debug)]
-pub enum Report<'a> {
-    Connected {
-        account: &'a AccountId,
-    },
-    Conversation {
-        id: &'a ConversationId,
-        name: &'a SafeText,
-    },
-    Accepted,
-    /// More of the text of an answer, to be appended.
-    Text {
-        message: &'a RemoteId,
-        more: &'a str,
-    },
-    /// The text of an answer changed in a way that cannot be appended; all of it again.
-    Rewritten {
-        message: &'a RemoteId,
-        text: &'a str,
-    },
-    /// An answer, or a part of it between two tools, is complete.
-    MessageEnded {
-        message: &'a RemoteId,
-        text: &'a str,
-    },
-    Notice {
-        text: &'a str,
-    },
-    Tool(&'a ToolCall),
-    Decision(&'a Decision),
-    Attachment {
-        name: &'a SafeText,
-        size: Option<u64>,
-    },
-    Finished(&'a RunOutcome),
 }
 
 /// How it ended.
@@ -116,9 +86,7 @@ struct OneShot<'r> {
     key: Option<MessageKey>,
     command: Option<CommandId>,
     run: Option<RunId>,
-    printed: BTreeMap<RemoteId, String>,
-    /// Ids of tool calls as they are now, with those they were first reported under.
-    first_ids: BTreeMap<ToolCallId, ToolCallId>,
+    tracker: Tracker,
     last_sign: std::time::Instant,
     has_said_waiting: bool,
     /// Answers to decisions that the state has not taken yet.
@@ -145,8 +113,7 @@ pub async fn send(
         key: None,
         command: None,
         run: None,
-        printed: BTreeMap::new(),
-        first_ids: BTreeMap::new(),
+        tracker: Tracker::default(),
         last_sign: std::time::Instant::now(),
         has_said_waiting: false,
         answers: Vec::new(),
@@ -159,12 +126,7 @@ pub async fn send(
 
 impl OneShot<'_> {
     async fn run(&mut self) -> Ended {
-        use tokio::signal::unix::{SignalKind, signal};
-        let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) = (
-            signal(SignalKind::interrupt()),
-            signal(SignalKind::terminate()),
-            signal(SignalKind::hangup()),
-        ) else {
+        let Ok(mut signals) = Signals::new() else {
             return Ended::Unusable("signals cannot be received here".into());
         };
         loop {
@@ -174,9 +136,7 @@ impl OneShot<'_> {
                 .saturating_sub(self.last_sign.elapsed());
             let happening = tokio::select! {
                 happening = self.engine.wait() => Some(happening),
-                _ = interrupt.recv() => return self.interrupted(130).await,
-                _ = terminate.recv() => return self.interrupted(143).await,
-                _ = hangup.recv() => return self.interrupted(129).await,
+                code = signals.recv() => return self.interrupted(code).await,
                 () = tokio::time::sleep(patience) => None,
             };
             let Some(happening) = happening else {
@@ -339,93 +299,19 @@ impl OneShot<'_> {
     }
 
     fn look_at_timeline(&mut self, event: &TimelineEvent) {
-        match event {
+        let is_ours = match event {
             TimelineEvent::Upserted {
                 conversation,
                 message,
-            } if self.is_here(conversation) => {
-                self.look_at_message(message);
-            }
-            TimelineEvent::Patched {
-                conversation,
-                remote,
-                part: Part::Body,
-                patch,
-                ..
-            } if self.is_here(conversation) => {
-                let text = match patch {
-                    TextPatch::Replace(text) => text.clone(),
-                    TextPatch::Append(more) => {
-                        format!(
-                            "{}{more}",
-                            self.printed
-                                .get(remote)
-                                .map(String::as_str)
-                                .unwrap_or_default()
-                        )
-                    }
-                };
-                self.print(remote, &text, false);
-            }
-            TimelineEvent::Ended {
-                conversation,
-                remote,
-                text,
-                ..
-            } if self.is_here(conversation) => {
-                let text = text
-                    .clone()
-                    .filter(|text| !text.is_empty())
-                    .or_else(|| self.printed.get(remote).cloned())
-                    .unwrap_or_default();
-                self.print(remote, &text, true);
-            }
-            _ => {}
-        }
-    }
-
-    fn look_at_message(&mut self, message: &IncomingMessage) {
-        if message.author == Author::User {
-            return;
-        }
-        if message.sort == MessageSort::Notice {
-            let text = SafeText::prose(&message.text);
-            (self.report)(Report::Notice {
-                text: text.as_str(),
-            });
-            return;
-        }
-        let Some(remote) = &message.remote else {
-            return;
+            } => self.is_here(conversation) && message.author != Author::User,
+            TimelineEvent::Patched { conversation, .. }
+            | TimelineEvent::Ended { conversation, .. }
+            | TimelineEvent::Rekeyed { conversation, .. } => self.is_here(conversation),
+            _ => false,
         };
-        self.print(remote, &message.text, !message.is_streaming);
-    }
-
-    /// Reports the part of `text` that was not reported yet.
-    fn print(&mut self, remote: &RemoteId, text: &str, is_final: bool) {
-        let printed = self.printed.get(remote).cloned().unwrap_or_default();
-        let clean = SafeText::prose(text);
-        let before = SafeText::prose(&printed);
-        if let Some(more) = clean.as_str().strip_prefix(before.as_str()) {
-            if !more.is_empty() {
-                (self.report)(Report::Text {
-                    message: remote,
-                    more,
-                });
-            }
-        } else {
-            (self.report)(Report::Rewritten {
-                message: remote,
-                text: clean.as_str(),
-            });
+        if is_ours {
+            self.tracker.timeline(event, self.report);
         }
-        if is_final {
-            (self.report)(Report::MessageEnded {
-                message: remote,
-                text: clean.as_str(),
-            });
-        }
-        self.printed.insert(remote.clone(), text.to_owned());
     }
 
     fn look_at_run(&mut self, event: &RunEvent) {
@@ -442,17 +328,9 @@ impl OneShot<'_> {
                 (self.report)(Report::Accepted);
             }
             RunEvent::ToolChanged { conversation, tool } if self.is_here(conversation) => {
-                // A call keeps the id it was first reported under, so that scripts can pair the lines.
-                let mut tool = (**tool).clone();
-                if let Some(first) = self.first_ids.get(&tool.id) {
-                    tool.id = first.clone();
-                }
-                (self.report)(Report::Tool(&tool));
+                self.tracker.tool(tool, self.report);
             }
-            RunEvent::ToolRekeyed { from, to, .. } => {
-                let first = self.first_ids.get(from).unwrap_or(from).clone();
-                self.first_ids.insert(to.clone(), first);
-            }
+            RunEvent::ToolRekeyed { .. } => self.tracker.follow(event),
             RunEvent::Finished {
                 conversation,
                 run,
@@ -542,35 +420,13 @@ impl OneShot<'_> {
             return;
         };
         let found = match &self.request.conversation {
-            Some(wanted) => {
-                let name = wanted.trim_start_matches('#');
-                let by_id = account
-                    .conversations
-                    .keys()
-                    .find(|id| id.as_str() == wanted)
-                    .cloned();
-                let mut by_name = account
-                    .conversations
-                    .iter()
-                    .filter(|(_, c)| c.info.name.as_str().eq_ignore_ascii_case(name))
-                    .map(|(id, _)| id.clone());
-                let first = by_name.next();
-                if by_id.is_none() && by_name.next().is_some() {
-                    self.ended = Some(Ended::Unusable(SafeText::label(&format!(
-                        "several conversations are called {wanted:?}; use the id that `trialogue list` shows"
-                    ))));
+            Some(wanted) => match named(account, wanted) {
+                Ok(id) => Some(id),
+                Err(why) => {
+                    self.ended = Some(Ended::Unusable(why));
                     return;
                 }
-                match by_id.or(first) {
-                    Some(id) => Some(id),
-                    None => {
-                        self.ended = Some(Ended::Unusable(SafeText::label(&format!(
-                            "there is no conversation {wanted:?}; `trialogue list` shows them"
-                        ))));
-                        return;
-                    }
-                }
-            }
+            },
             None => account
                 .conversations
                 .iter()
@@ -737,6 +593,75 @@ impl OneShot<'_> {
                 ));
             }
             _ => {}
+        }
+    }
+}
+
+/// The conversation of an account that a person means: by id, else by name (a leading `#` does not
+/// count, nor does case).
+fn named(account: &AccountState, wanted: &str) -> Result<ConversationId, SafeText> {
+    let name = wanted.trim_start_matches('#');
+    let by_id = account
+        .conversations
+        .keys()
+        .find(|id| id.as_str() == wanted)
+        .cloned();
+    let mut by_name = account
+        .conversations
+        .iter()
+        .filter(|(_, c)| c.info.name.as_str().eq_ignore_ascii_case(name))
+        .map(|(id, _)| id.clone());
+    let first = by_name.next();
+    if by_id.is_none() && by_name.next().is_some() {
+        return Err(SafeText::label(&format!(
+            "several conversations are called {wanted:?}; use the id that `trialogue list` shows"
+        )));
+    }
+    by_id.or(first).ok_or_else(|| {
+        SafeText::label(&format!(
+            "there is no conversation {wanted:?}; `trialogue list` shows them"
+        ))
+    })
+}
+
+/// The same for commands that only read: the beginning of a name is enough when it is the only one.
+fn named_or_begun(account: &AccountState, wanted: &str) -> Result<ConversationId, SafeText> {
+    named(account, wanted).or_else(|why| {
+        let begin = wanted.trim_start_matches('#').to_lowercase();
+        let mut found = account
+            .conversations
+            .iter()
+            .filter(|(_, c)| c.info.name.as_str().to_lowercase().starts_with(&begin))
+            .map(|(id, _)| id.clone());
+        match (found.next(), found.next()) {
+            (Some(id), None) if !begin.is_empty() => Ok(id),
+            _ => Err(why),
+        }
+    })
+}
+
+/// The three signals that end a command, with the codes they end it with.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for one; the exit code.
+    async fn recv(&mut self) -> i32 {
+        tokio::select! {
+            _ = self.interrupt.recv() => 130,
+            _ = self.terminate.recv() => 143,
+            _ = self.hangup.recv() => 129,
         }
     }
 }

@@ -1,0 +1,127 @@
+//! A conversation as one HTML file that needs nothing else: style inside, dark and light as the
+//! reader's system has it, no script, nothing fetched.
+
+use super::super::{record, words};
+use super::{Files, Format, Head};
+use crate::domain::{Author, Entry, EntryBody, Message, MessageSort, ToolCall, ToolStatus};
+use crate::render::{escape_html, html};
+use std::io::{self, Write};
+
+#[derive(Default)]
+pub struct Html {
+    day: String,
+}
+
+const STYLE: &str = include_str!("style.css");
+
+impl Format for Html {
+    fn begin(&mut self, out: &mut dyn Write, head: &Head<'_>) -> io::Result<()> {
+        let (name, account) = (
+            escape_html(head.name.as_str()),
+            escape_html(head.account.as_str()),
+        );
+        writeln!(
+            out,
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{name}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header><h1>{name}</h1>\n\
+             <p>{account} · exported {}</p></header>\n<main>",
+            words::iso_time(head.at_ms)
+        )
+    }
+
+    fn entry(&mut self, out: &mut dyn Write, entry: &Entry, files: &Files) -> io::Result<()> {
+        match &entry.body {
+            EntryBody::Message(message) => self.message(out, message, files),
+            EntryBody::Tool(tool) => call(out, tool),
+            EntryBody::RunEnded { outcome, .. } => writeln!(
+                out,
+                "<p class=\"note\">{}</p>",
+                escape_html(&record::outcome_words(outcome))
+            ),
+            EntryBody::Gap { .. } => writeln!(
+                out,
+                "<p class=\"note\">… messages that are on the server only …</p>"
+            ),
+        }
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "</main>\n</body>\n</html>")
+    }
+}
+
+impl Html {
+    fn message(&mut self, out: &mut dyn Write, message: &Message, files: &Files) -> io::Result<()> {
+        let text = message.body.text().as_str();
+        if message.sort == MessageSort::Notice || message.author == Author::System {
+            return writeln!(out, "<div class=\"note\">{}</div>", html(text));
+        }
+        let at_ms = message.sent_at_ms.unwrap_or(message.seen_at_ms);
+        let at = words::time(at_ms);
+        let (day, minute) = at.split_once(' ').unwrap_or((&at, ""));
+        if day != self.day {
+            writeln!(out, "<h2>{day}</h2>")?;
+            day.clone_into(&mut self.day);
+        }
+        let who = match message.author {
+            Author::User => "user",
+            Author::Assistant | Author::System => "agent",
+            Author::Automation => "automation",
+        };
+        write!(
+            out,
+            "<article class=\"{who}\">\n<p class=\"head\"><b>{}</b> <time datetime=\"{}\">{minute}</time>",
+            record::author_word(message.author),
+            words::iso_time(at_ms)
+        )?;
+        let mut facts = Vec::new();
+        facts.extend(message.footer.model.as_ref().map(|model| model.as_str()));
+        facts.extend(record::delivery_note(message));
+        facts.extend(message.is_interrupted.then_some("cut off"));
+        for fact in facts {
+            write!(out, " · {}", escape_html(fact))?;
+        }
+        writeln!(out, "</p>")?;
+        if !message.reasoning.is_empty() {
+            writeln!(
+                out,
+                "<details><summary>reasoning</summary>{}</details>",
+                html(message.reasoning.text().as_str())
+            )?;
+        }
+        write!(out, "{}", html(text))?;
+        for file in message.attachments.iter().filter_map(|id| files.get(id)) {
+            let size = file.size.map(|size| format!(", {}", words::size(size)));
+            writeln!(
+                out,
+                "<p class=\"file\">{} <span>({}{})</span></p>",
+                escape_html(file.name.as_str()),
+                escape_html(file.media_type.as_str()),
+                size.unwrap_or_default()
+            )?;
+        }
+        writeln!(out, "</article>")
+    }
+}
+
+fn call(out: &mut dyn Write, tool: &ToolCall) -> io::Result<()> {
+    let failed = if tool.status == ToolStatus::Failed {
+        " failed"
+    } else {
+        ""
+    };
+    write!(
+        out,
+        "<details class=\"tool{failed}\"><summary>{}</summary>",
+        escape_html(&record::tool_line(tool))
+    )?;
+    for text in [tool.arguments.as_str(), tool.output.as_str()] {
+        if !text.is_empty() {
+            write!(out, "<pre>{}</pre>", escape_html(text))?;
+        }
+    }
+    writeln!(out, "</details>")
+}

@@ -1,0 +1,147 @@
+//! What was said last, what arrives, and pipes that close.
+
+use super::*;
+
+#[test]
+fn the_last_messages_come_from_the_server_or_from_what_is_kept() {
+    let profile = Profile::new("iris", &["speed=400"]);
+    let lines = json_lines(&profile.says(&["tail", "support", "-n", "5", "--json"]));
+    let messages: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line["event"] == "message")
+        .collect();
+    assert_eq!(messages.len(), 5);
+    assert!(messages.iter().all(|message| message["account"] == "here"));
+    let more = profile.says(&["tail", "support", "-n", "120", "--json"]);
+    let count = json_lines(&more)
+        .iter()
+        .filter(|line| line["event"] == "message")
+        .count();
+    assert_eq!(count, 120);
+    let kept = profile.says(&["tail", "support", "-n", "5", "--json", "--offline"]);
+    assert_eq!(json_lines(&kept).len(), lines.len());
+    let words = profile.says(&["tail", "support", "-n", "1"]);
+    assert!(
+        words.contains("agent: ") || words.contains("you: "),
+        "{words}"
+    );
+}
+
+#[test]
+fn an_answer_that_another_client_asked_for_is_heard() {
+    for protocol in ["pheby", "iris"] {
+        let profile = Profile::new(protocol, &["speed=400"]);
+        let mut listening = profile.start(&["listen", "--json"]);
+        listening.line(|line| line.contains("\"state\":\"ready\""));
+        // Another device: its own folders, the same server.
+        let other = tempfile::tempdir().unwrap();
+        add_account(other.path(), "here", profile.served.gateway(protocol));
+        let sent = command(other.path(), &["send", "--no-keyring", "plain"])
+            .env("TRIALOGUE_SECRET_HERE", &profile.secret)
+            .output()
+            .unwrap();
+        assert!(sent.status.success(), "{}", text(&sent.stderr));
+        let answer = listening.line(|line| {
+            line.contains("\"event\":\"message\"") && line.contains("\"author\":\"assistant\"")
+        });
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(
+            (&answer["v"], &answer["account"]),
+            (&1.into(), &"here".into())
+        );
+        assert!(answer["conversation"].as_str().is_some(), "{answer}");
+        assert!(
+            answer["text"].as_str().unwrap().contains("scripted agent"),
+            "{answer}"
+        );
+        listening.signal("INT");
+        assert_eq!(listening.exit_code(), Some(130), "{protocol}");
+    }
+}
+
+#[test]
+fn following_a_conversation_goes_on_with_what_arrives() {
+    let profile = Profile::new("pheby", &["speed=400"]);
+    let events = json_lines(&profile.says(&["send", "--json", "plain"]));
+    let place = events
+        .iter()
+        .find(|event| event["event"] == "conversation")
+        .unwrap();
+    let id = place["id"].as_str().unwrap();
+    let mut following = profile.start(&["tail", id, "-n", "1", "-f", "--json"]);
+    following.line(|line| line.contains("scripted agent"));
+    profile.says(&["send", "-c", id, "table"]);
+    following.line(|line| {
+        line.contains("\"event\":\"message\"") && line.contains("\"author\":\"assistant\"")
+    });
+    following.signal("TERM");
+    assert_eq!(following.exit_code(), Some(143));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let profile = Profile::new("pheby", &["speed=400"]);
+    for arguments in [
+        &["export", "support"][..],
+        &["tail", "support", "-n", "400"],
+        &["list"],
+        &["search", "a"],
+        &["keys"],
+        &["account", "list"],
+        &["demo", "--set", "help"],
+        &["send", "long"],
+    ] {
+        let mut child = profile
+            .command(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Both pipes close before anything was read.
+        drop(child.stdout.take());
+        drop(child.stderr.take());
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_message_from_standard_input_with_a_file_gets_its_answer() {
+    use std::io::Write;
+    for protocol in ["pheby", "iris"] {
+        let profile = Profile::new(protocol, &["speed=400"]);
+        let file = profile.home.path().join("notes.txt");
+        std::fs::write(&file, "some notes\n").unwrap();
+        let mut child = profile
+            .command(&["send", "--json", "--attach", file.to_str().unwrap()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(b"upload\n").unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{protocol}");
+        let said = text(&output.stdout);
+        assert!(said.contains("notes.txt"), "{protocol}: {said}");
+        let missing = profile.run(&["send", "x", "--attach", "is-not-there.txt"]);
+        assert_eq!(missing.status.code(), Some(2), "{}", text(&missing.stderr));
+    }
+}
+
+#[test]
+fn an_interrupt_stops_the_run() {
+    let profile = Profile::new("pheby", &[]);
+    let mut sending = profile.start(&["send", "--json", "slow"]);
+    let place = sending.line(|line| line.contains("\"event\":\"conversation\""));
+    let place: Value = serde_json::from_str(&place).unwrap();
+    sending.line(|line| line.contains("\"event\":\"text\""));
+    sending.signal("INT");
+    assert_eq!(sending.exit_code(), Some(130));
+    let id = place["id"].as_str().unwrap();
+    let after = profile.says(&["tail", id, "--json"]);
+    assert!(
+        json_lines(&after)
+            .iter()
+            .any(|line| line["outcome"] == "cancelled" || line["interrupted"] == true),
+        "{after}"
+    );
+}
