@@ -238,7 +238,7 @@ mod tests {
     fn links_lead_only_where_a_terminal_would_let_them() {
         assert_eq!(
             html("[a](https://example.org/?a=1&b=\"2\")"),
-            "<p>[a](https://example.org/?a=1&amp;b=&quot;2&quot;)</p>\n",
+            "<p><a href=\"https://example.org/?a=1&amp;b=&quot;2&quot;\" rel=\"noopener noreferrer nofollow\">a</a></p>\n",
         );
         assert_eq!(
             html("[a](https://example.org/?a=1&b=2)"),
