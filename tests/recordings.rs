@@ -1,14 +1,29 @@
 //! Replays recordings of a real agent through the drivers, scene by scene. Recorded client frames
 //! become commands, and their ids the ids that the driver gives to the frames it writes for them;
 //! what else the driver asks stays unanswered. What a scene leads to is stated in
-//! `recordings/<protocol>.scenes.txt`, and no frame may be one that cannot be read or placed. With
-//! `TRANSCRIPTS=rewrite` in the environment the scenes are written anew.
+//! `recordings/<protocol>.scenes.txt`, and no frame may be one that cannot be read or placed. What a
+//! person then sees, with the state and a store behind the driver, is stated in
+//! `recordings/<protocol>.timeline.txt`. With `TRANSCRIPTS=rewrite` in the environment both are
+//! written anew.
 
 #![allow(clippy::unwrap_used)]
 
 #[path = "support/driver_lab.rs"]
 #[allow(dead_code)]
 mod driver_lab;
+
+#[path = "update/desk.rs"]
+#[allow(dead_code)]
+mod desk;
+
+#[path = "recordings/iris.rs"]
+mod iris;
+#[path = "recordings/omi.rs"]
+mod omi;
+#[path = "recordings/pheby.rs"]
+mod pheby;
+#[path = "recordings/program.rs"]
+mod program;
 
 use driver_lab::{Lab, LabSetup, command, event_line};
 use serde_json::{Value, json};
@@ -140,17 +155,22 @@ impl Player {
     }
 
     fn compare(self, name: &str) {
-        let file = path(&format!("{name}.scenes.txt"));
-        if std::env::var("TRANSCRIPTS").is_ok_and(|value| value == "rewrite") {
-            std::fs::write(&file, &self.scenes).unwrap();
-            return;
-        }
-        let expected = std::fs::read_to_string(&file).unwrap();
-        for (at, (a, b)) in expected.lines().zip(self.scenes.lines()).enumerate() {
-            assert_eq!(a, b, "{name}.scenes.txt, line {}", at + 1);
-        }
-        assert_eq!(expected.lines().count(), self.scenes.lines().count());
+        compare(&format!("{name}.scenes.txt"), &self.scenes);
     }
+}
+
+/// Compares with what is stated in a file.
+fn compare(name: &str, scenes: &str) {
+    let file = path(name);
+    if std::env::var("TRANSCRIPTS").is_ok_and(|value| value == "rewrite") {
+        std::fs::write(&file, scenes).unwrap();
+        return;
+    }
+    let expected = std::fs::read_to_string(&file).unwrap_or_default();
+    for (at, (a, b)) in expected.lines().zip(scenes.lines()).enumerate() {
+        assert_eq!(a, b, "{name}, line {}", at + 1);
+    }
+    assert_eq!(expected.lines().count(), scenes.lines().count(), "{name}");
 }
 
 /// Long texts are cut for the stated scenes.

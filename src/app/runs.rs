@@ -99,6 +99,14 @@ fn started(
     command: Option<CommandId>,
     is_stated: bool,
 ) {
+    let has_ended = state
+        .conversation(account, id)
+        .is_some_and(|here| here.ended_run.as_ref() == Some(&run));
+    let goes_on = has_ended
+        && merging(state, now, account, id, |merger| merger.run_goes_on(&run)).unwrap_or(false);
+    if has_ended && !goes_on {
+        return;
+    }
     let Some(of) = state.account_mut(account) else {
         return;
     };
@@ -109,8 +117,8 @@ fn started(
     let Some(conversation) = of.conversations.get_mut(id) else {
         return;
     };
-    if conversation.ended_run.as_ref() == Some(&run) {
-        return;
+    if goes_on {
+        conversation.ended_run = None;
     }
     if let Some(known) = &mut conversation.run
         && known.id == run

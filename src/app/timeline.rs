@@ -177,7 +177,10 @@ impl Merger<'_> {
         self.make_with(key, message, is_history)
     }
 
-    fn make_with(&self, key: MessageKey, message: IncomingMessage, is_history: bool) -> Entry {
+    fn make_with(&self, key: MessageKey, mut message: IncomingMessage, is_history: bool) -> Entry {
+        if is_history {
+            self.leave_hanging(&mut message, key);
+        }
         let mut made = Message {
             key,
             order: 0,
@@ -258,7 +261,31 @@ impl Merger<'_> {
         Some(key)
     }
 
-    fn replace(&mut self, slot: Slot, message: IncomingMessage, is_history: bool) -> MessageKey {
+    /// A file hangs on one message. Where it came in live is where it belongs; history may only
+    /// guess, and leaves it there.
+    fn leave_hanging(&self, message: &mut IncomingMessage, key: MessageKey) {
+        if message.attachments.is_empty() {
+            return;
+        }
+        message.attachments.retain(|file| {
+            !self
+                .timeline
+                .all()
+                .filter(|entry| entry.key != key)
+                .filter_map(Entry::message)
+                .any(|other| other.attachments.contains(&file.id))
+        });
+    }
+
+    fn replace(
+        &mut self,
+        slot: Slot,
+        mut message: IncomingMessage,
+        is_history: bool,
+    ) -> MessageKey {
+        if is_history && let Some(key) = self.timeline.at(slot).map(|entry| entry.key) {
+            self.leave_hanging(&mut message, key);
+        }
         let Some(entry) = self.timeline.at_mut(slot) else {
             return MessageKey(0);
         };

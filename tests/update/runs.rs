@@ -131,3 +131,28 @@ fn typing_goes_out_by_itself() {
     desk.pass(1);
     assert!(desk.here().typing_until.is_none());
 }
+
+#[test]
+fn a_run_that_failed_and_goes_on_loses_its_failure() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(patched("d1", "One "));
+    desk.live(finished(
+        "r1",
+        RunOutcome::Failed {
+            error: "too slow".into(),
+            hint: "".into(),
+        },
+    ));
+    assert_eq!(desk.lines(), ["agent: One  (cut)", "run failed: too slow"]);
+    desk.live(started("r1", None));
+    assert!(desk.here().run.is_some());
+    desk.live(patched("d1", "One two"));
+    desk.live(ended("d1", Some("One two")));
+    desk.live(finished("r1", RunOutcome::Completed));
+    assert_eq!(desk.lines(), ["agent: One two"]);
+    assert_eq!(desk.stored("main"), ["agent: One two"]);
+    // A late word on the beginning of a run that ended well changes nothing.
+    desk.live(started("r1", None));
+    assert!(desk.here().run.is_none());
+}

@@ -88,6 +88,21 @@ impl Merger<'_> {
         }
     }
 
+    /// A run that was reported as failed goes on all the same; its line says nothing true any more.
+    /// False when it did not fail.
+    pub fn run_goes_on(&mut self, run: &RunId) -> bool {
+        let failure = self.timeline.find(|entry| {
+            matches!(
+                &entry.body,
+                EntryBody::RunEnded { run: known, outcome: RunOutcome::Failed { .. } } if known == run
+            )
+        });
+        if let Some(slot) = failure {
+            self.remove(slot);
+        }
+        failure.is_some()
+    }
+
     /// A line that says how a run ended; once for each run.
     pub fn run_ended(&mut self, run: &RunId, outcome: RunOutcome) {
         let is_there = self.timeline.find(

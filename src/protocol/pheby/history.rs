@@ -140,9 +140,16 @@ fn place(
         crate::domain::Direction::In => (Author::Assistant, 2_000),
         crate::domain::Direction::Out => (Author::User, 5_000),
     };
-    let (index, row) = messages.iter().enumerate().rfind(|(_, row)| {
-        row.author == author && row.sent_at_ms.is_some_and(|at| at <= created + slack_ms)
-    })?;
+    // The nearest one, and of several the last.
+    let (index, row) = messages
+        .iter()
+        .enumerate()
+        .rev()
+        .filter(|(_, row)| row.author == author)
+        .filter_map(|(index, row)| Some((index, row, row.sent_at_ms?)))
+        .filter(|(_, _, at)| *at <= created + slack_ms)
+        .min_by_key(|(_, _, at)| (created - at).abs())
+        .map(|(index, row, _)| (index, row))?;
     // Without the first row's own file in sight the page may begin after the message.
     let at = row.sent_at_ms?;
     (index > 0 || created - at < 3_600_000).then_some(index)
