@@ -156,6 +156,12 @@ const ROOMS: &[Room] = &[
         ],
         crates: AllBut(&["tokio_tungstenite", "reqwest", "rustls", "process_wrap"]),
     },
+    // The script that cargo runs before it builds.
+    Room {
+        name: "build",
+        ours: &[],
+        crates: These(&[]),
+    },
     Room {
         name: "main",
         ours: &["cli"],

@@ -60,7 +60,8 @@ impl Stage {
             clock,
             working_directory: home.path().to_owned(),
             no_keyring: true,
-            tap: false,
+            recorder: None,
+            stage: None,
             is_throwaway: true,
         };
         let mut engine = Engine::new(state, store, around, None);

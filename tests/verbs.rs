@@ -7,6 +7,8 @@ mod support;
 mod export;
 #[path = "verbs/listen.rs"]
 mod listen;
+#[path = "verbs/recording.rs"]
+mod recording;
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};

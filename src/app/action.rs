@@ -176,6 +176,7 @@ actions! {
     Profile "profile" "Adapter, model and folder of the conversation",
     MediaList "media-list" "Files of the conversation",
     Inspector "inspector" "Frames on the wire",
+    SaveFrames "save-frames" "Save the last minutes on the wire to a file",
     Help "help" "Keys and what they do",
     ShowTodos "show-todos" "Todos",
     ShowQueue "show-queue" "Messages that wait",

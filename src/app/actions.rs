@@ -60,6 +60,7 @@ pub fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
             opening::perform(state, now, action)
         }
         Redraw => vec![Effect::RedrawAll],
+        SaveFrames => vec![Effect::SaveFrames],
         Suspend => {
             drafts::save_all(state, now);
             vec![state.commit(vec![]), Effect::Suspend]

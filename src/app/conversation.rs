@@ -21,6 +21,7 @@ use receipts::{acknowledged, was_read};
 use snapshot::snapshot_came;
 use std::time::Duration;
 
+pub use super::windows::{FOCUS, focus_value, parse_focus};
 pub use super::windows::{focus, jump, load_older, mark_read};
 
 /// How often a growing text is written to the store.

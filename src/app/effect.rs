@@ -43,6 +43,8 @@ pub enum Effect {
         from: PathBuf,
         name: SafeText,
     },
+    /// Writes the frames of the last minutes, secrets masked, into a file.
+    SaveFrames,
     Copy(SafeText),
     /// Copies what lies between the ends of `Screen::selection`, as text without frames and
     /// padding; the view knows it.

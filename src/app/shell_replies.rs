@@ -2,7 +2,6 @@
 
 use super::effect::Effect;
 use super::event::ShellReply;
-use super::screen::overlay::Overlay;
 use super::screen::{TappedFrame, attach, drawer, wizard};
 use super::state::{Pending, Redraw, State};
 use super::{actions, drafts};
@@ -92,12 +91,7 @@ pub fn on_reply(state: &mut State, now: Moment, reply: ShellReply) -> Vec<Effect
             while tapped.len() > TAPPED {
                 tapped.pop_front();
             }
-            let is_watched = state
-                .screen
-                .overlays
-                .iter()
-                .any(|overlay| matches!(overlay, Overlay::Inspector { .. }));
-            if is_watched {
+            if state.is_inspected() {
                 state.redraw(Redraw::Paced);
             }
             Vec::new()

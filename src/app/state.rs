@@ -3,6 +3,7 @@
 use super::keymap::Keymap;
 use super::screen::Screen;
 use super::screen::composer::Composer;
+use super::screen::overlay::Overlay;
 use super::screen::viewport::Viewport;
 use crate::domain::{
     Account, AccountId, Answer, Attachment, AttachmentId, CommandId, ConversationId,
@@ -348,6 +349,23 @@ pub enum Waiting {
 }
 
 impl State {
+    /// Somebody looks at the frames on the wire.
+    pub fn is_inspected(&self) -> bool {
+        self.screen
+            .overlays
+            .iter()
+            .any(|overlay| matches!(overlay, Overlay::Inspector { .. }))
+    }
+
+    /// What is typed now may be a secret.
+    pub fn asks_for_secret(&self) -> bool {
+        self.screen.overlays.iter().any(|overlay| match overlay {
+            Overlay::Wizard(_) => true,
+            Overlay::Prompt(prompt) => prompt.is_secret,
+            _ => false,
+        })
+    }
+
     /// A program without accounts, before the store was read.
     pub fn new(ids: Ids, settings: Settings, now: Moment) -> Self {
         Self {

@@ -1,5 +1,6 @@
 //! What can be typed after `trialogue`.
 
+use crate::runtime::recording::stage::Speed;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 /// Without a command it opens the chat. Accounts are added with `trialogue account add`; to try
 /// it without any server, run `trialogue demo`.
 #[derive(Debug, Parser)]
-#[command(name = "trialogue", version = super::version(), max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "trialogue", version = super::version(), long_version = super::long_version(), max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
     #[command(flatten)]
     pub global: Global,
@@ -89,6 +90,10 @@ pub enum Verb {
     Tail(Tail),
     /// Print what arrives, until it is interrupted
     Listen(Listen),
+    /// Chat as usual and write everything that happens into a file, for a report
+    Record(Record),
+    /// Play a recording into the real interface; nothing is sent anywhere
+    Replay(Replay),
     /// Print the log of every decision that was asked and answered
     Decisions {
         /// Print JSON, one a line
@@ -212,6 +217,49 @@ pub struct Listen {
     /// End after so many complete messages
     #[arg(short = 'n', long, value_name = "COUNT")]
     pub count: Option<usize>,
+}
+
+/// `trialogue record`
+#[derive(Debug, Args)]
+pub struct Record {
+    /// The file; frames are in it with secrets masked, and the keys that were pressed
+    pub file: PathBuf,
+    /// Leave the keys out
+    #[arg(long)]
+    pub no_keys: bool,
+    /// Record the demo
+    #[arg(long)]
+    pub demo: bool,
+}
+
+/// `trialogue replay`
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// A file that `trialogue record`, or the inspector, wrote
+    pub file: PathBuf,
+    /// So many times as fast as it was, or max
+    #[arg(long, value_name = "TIMES", default_value = "1", value_parser = speed)]
+    pub speed: Speed,
+    /// Wait at every line: F7 plays one more, F6 goes on or stops
+    #[arg(long)]
+    pub step: bool,
+    /// Leave the recorded keys out
+    #[arg(long)]
+    pub no_keys: bool,
+    /// Print a driver's transcript instead, the form in which drivers are tested
+    #[arg(long, conflicts_with_all = ["step", "no_keys"])]
+    pub transcript: bool,
+    /// The account of the transcript; may be left out when there is only one
+    #[arg(short, long, value_name = "ACCOUNT", requires = "transcript")]
+    pub account: Option<String>,
+}
+
+fn speed(text: &str) -> Result<Speed, String> {
+    match text.parse::<f64>() {
+        Ok(times) if times > 0.0 && times.is_finite() => Ok(Speed::Times(times)),
+        _ if text == "max" => Ok(Speed::Most),
+        _ => Err("a number above 0, or max".to_owned()),
+    }
 }
 
 /// `trialogue demo`

@@ -16,6 +16,8 @@ use crate::domain::{AccountId, Secret, Severity};
 use crate::runtime::clock::Clock;
 use crate::runtime::desktop::Place;
 use crate::runtime::engine::{Engine, Surroundings};
+use crate::runtime::recording::Recorder;
+use crate::runtime::recording::stage::Stage;
 
 use crate::runtime::screen::{Left, Screen, ScreenOptions, utc_offset_minutes};
 use crate::runtime::terminal;
@@ -41,6 +43,8 @@ pub struct Profile {
     pub accounts: Vec<ProfileAccount>,
     /// Goes with the program: the demo's.
     pub is_throwaway: bool,
+    pub recorder: Option<Recorder>,
+    pub stage: Option<Stage>,
 }
 
 /// Reads the configuration of the person.
@@ -65,6 +69,8 @@ pub fn open_profile(global: &Global) -> Result<Profile, Failure> {
         config,
         accounts,
         is_throwaway: false,
+        recorder: None,
+        stage: None,
     })
 }
 
@@ -195,7 +201,8 @@ pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engi
         clock,
         working_directory: std::env::current_dir().unwrap_or_else(|_| "/".into()),
         no_keyring: global.no_keyring,
-        tap: false,
+        recorder: profile.recorder,
+        stage: profile.stage,
         is_throwaway: profile.is_throwaway,
     };
     let mut engine = Engine::new(state, handle, around, lock);

@@ -5,9 +5,19 @@ use super::{Exit, Failure, chat};
 use crate::config::file::Config;
 use crate::config::paths::Paths;
 use crate::demo::DemoOptions;
+use crate::runtime::recording::Recorder;
 
 /// Runs it.
 pub fn run(global: &Global, demo: &Demo) -> Result<Exit, Failure> {
+    run_recorded(global, demo, None)
+}
+
+/// Runs it; the chat on the demo gateways is recorded.
+pub fn run_recorded(
+    global: &Global,
+    demo: &Demo,
+    recorder: Option<Recorder>,
+) -> Result<Exit, Failure> {
     if demo.options.iter().any(|pair| pair == "help") {
         say!("{}", DemoOptions::help().trim_end());
         return Ok(Exit::Done);
@@ -19,7 +29,7 @@ pub fn run(global: &Global, demo: &Demo) -> Result<Exit, Failure> {
     if let Some(address) = demo.serve {
         return serve(address, options);
     }
-    play(global, options)
+    play(global, options, recorder)
 }
 
 /// What `--set` and `--scenario` say.
@@ -84,7 +94,11 @@ fn serve(address: std::net::SocketAddr, options: DemoOptions) -> Result<Exit, Fa
 }
 
 /// The chat on gateways of its own; nothing of the person's own folders is touched.
-fn play(global: &Global, options: DemoOptions) -> Result<Exit, Failure> {
+fn play(
+    global: &Global,
+    options: DemoOptions,
+    recorder: Option<Recorder>,
+) -> Result<Exit, Failure> {
     let folder = Folder::new()?;
     let paths = Paths::inside(&folder.0);
     let runtime = chat::runtime()?;
@@ -105,15 +119,17 @@ fn play(global: &Global, options: DemoOptions) -> Result<Exit, Failure> {
             config: Config::default(),
             accounts,
             is_throwaway: true,
+            recorder,
+            stage: None,
         },
     )
 }
 
-/// A folder that goes with the demo.
-struct Folder(std::path::PathBuf);
+/// A folder that goes with the program: the demo's, or that of a recording that is played.
+pub(super) struct Folder(pub std::path::PathBuf);
 
 impl Folder {
-    fn new() -> Result<Self, Failure> {
+    pub fn new() -> Result<Self, Failure> {
         use std::os::unix::fs::DirBuilderExt;
         let mut random = [0_u8; 8];
         getrandom::fill(&mut random).map_err(|error| Failure::usage(error.to_string()))?;

@@ -13,6 +13,7 @@ mod listen;
 mod pick;
 mod read;
 mod record;
+mod recording;
 mod send;
 
 pub use args::{Cli, Global, Verb};
@@ -121,6 +122,8 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Some(Verb::Export(export)) => export::run(&cli.global, export),
         Some(Verb::Tail(tail)) => listen::tail(&cli.global, tail),
         Some(Verb::Listen(listen)) => listen::listen(&cli.global, listen),
+        Some(Verb::Record(record)) => recording::record(&cli.global, record),
+        Some(Verb::Replay(replay)) => recording::replay(&cli.global, replay),
         Some(Verb::Decisions { json }) => read::decisions(&cli.global, *json),
         Some(Verb::Themes) => read::themes(&cli.global),
         Some(Verb::Keys) => read::keys(&cli.global),
@@ -136,7 +139,15 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     }
 }
 
-/// Version, commit and date where they are known.
+/// Version, with commit and date where they are known.
 pub fn version() -> &'static str {
-    env!("CARGO_PKG_VERSION")
+    env!("TRIALOGUE_VERSION")
+}
+
+/// The same with what was built in and what is spoken.
+pub fn long_version() -> &'static str {
+    concat!(
+        env!("TRIALOGUE_LONG_VERSION"),
+        "; speaks Iris 1, Pheby 1, Omi 2"
+    )
 }

@@ -6,6 +6,8 @@
 
 use super::clock::Clock;
 use super::desktop::{self, Place};
+use super::recording::stage::Stage;
+use super::recording::{self, Head, Recorder};
 use super::session::{self, SessionEvent, SessionHandle, SessionInput};
 use super::setup;
 use crate::app::effect::{AccountEffect, LinkChange, OpenTarget};
@@ -28,6 +30,8 @@ use tokio::sync::mpsc;
 
 /// Events of sessions, and answers of the store and of workers, that may wait for the loop.
 const QUEUE: usize = 1_024;
+/// So long an account may take to say what passed lately.
+const SAVE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// What an engine needs to know of where it runs.
 #[derive(Clone, Debug)]
@@ -38,8 +42,10 @@ pub struct Surroundings {
     pub working_directory: PathBuf,
     /// Never asks the desktop's keyring.
     pub no_keyring: bool,
-    /// Frames are handed to the inspector.
-    pub tap: bool,
+    /// Gets everything that passes over the links.
+    pub recorder: Option<Recorder>,
+    /// Accounts dial a recording instead of their servers.
+    pub stage: Option<Stage>,
     /// Transfers and links work as usual, but no configuration file is written (the demo).
     pub is_throwaway: bool,
 }
@@ -84,6 +90,8 @@ pub struct Engine {
     front: Vec<Effect>,
     facts: Vec<(AccountId, String, String)>,
     ui: Vec<(String, String)>,
+    /// Frames are reported, because the inspector is open.
+    is_inspected: bool,
     known_secrets: BTreeMap<AccountId, Secret>,
     around: Arc<Surroundings>,
     /// Held by the screen of this profile as long as it lives.
@@ -116,6 +124,7 @@ impl Engine {
             front: Vec::new(),
             facts: Vec::new(),
             ui: Vec::new(),
+            is_inspected: false,
             known_secrets: BTreeMap::new(),
             around: Arc::new(around),
             _lock: lock,
@@ -207,6 +216,9 @@ impl Engine {
                 }
                 let handle = session::spawn(setup, self.sessions_out.clone());
                 let _ = handle.try_send(SessionInput::Connect);
+                if self.is_inspected {
+                    let _ = handle.try_send(SessionInput::Inspect { on: true });
+                }
                 self.sessions.insert(account.clone(), handle);
             }
             Err(reason) => {
@@ -360,6 +372,16 @@ impl Engine {
     pub fn flush(&mut self) {
         let effects = update::flush(&mut self.state);
         self.execute(effects);
+        let is_inspected = self.state.is_inspected();
+        if std::mem::replace(&mut self.is_inspected, is_inspected) != is_inspected {
+            if is_inspected {
+                // The sessions tell what passed lately once more.
+                self.state.screen.tapped.clear();
+            }
+            for session in self.sessions.values() {
+                let _ = session.try_send(SessionInput::Inspect { on: is_inspected });
+            }
+        }
     }
 
     /// What only the front can do, in order.
@@ -518,6 +540,7 @@ impl Engine {
                     icon: load_icon(&base, &path),
                 });
             }
+            Effect::SaveFrames => self.save_frames(),
             Effect::Wake(moment) => {
                 self.wake = Some(self.wake.map_or(moment, |known| known.min(moment)));
             }
@@ -659,6 +682,57 @@ impl Engine {
         let out = self.inner_out.clone();
         tokio::task::spawn_blocking(move || {
             let _ = out.blocking_send(Inner::Shell(Box::new(job())));
+        });
+    }
+
+    /// Writes the last minutes of all accounts into a file, as a recording.
+    fn save_frames(&mut self) {
+        let mut answers = Vec::new();
+        for session in self.sessions.values() {
+            let (reply, lines) = tokio::sync::oneshot::channel();
+            if session.try_send(SessionInput::Recent(reply)).is_ok() {
+                answers.push(lines);
+            }
+        }
+        let now = self.around.clock.now();
+        let focus = self
+            .state
+            .focus
+            .as_ref()
+            .map(|(account, id)| (account.as_str().to_owned(), id.as_str().to_owned()));
+        let head = Head {
+            version: env!("TRIALOGUE_VERSION").to_owned(),
+            started_ms: now.wall_ms - i64::try_from(now.mono_ms).unwrap_or(0),
+            columns: 80,
+            rows: 24,
+            focus,
+        };
+        let (out, folder) = (
+            self.inner_out.clone(),
+            self.around.paths.state.join("recordings"),
+        );
+        tokio::spawn(async move {
+            let mut lines = Vec::new();
+            for answer in answers {
+                if let Ok(Ok(of)) = tokio::time::timeout(SAVE_PATIENCE, answer).await {
+                    lines.extend(of);
+                }
+            }
+            // Stable: lines of one account keep their order.
+            lines.sort_by_key(|(at_ms, _)| *at_ms);
+            let path = folder.join(format!("{}.jsonl", now.wall_ms / 1_000));
+            let written = tokio::task::spawn_blocking({
+                let path = path.clone();
+                move || recording::save(&folder, &path, &head, &lines)
+            })
+            .await;
+            let error = match written {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(SafeText::label(&error.to_string())),
+                Err(_) => Some("the writer failed".into()),
+            };
+            let reply = ShellReply::Saved { path, error };
+            let _ = out.send(Inner::Shell(Box::new(reply))).await;
         });
     }
 

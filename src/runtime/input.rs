@@ -17,6 +17,10 @@ pub enum Bytes {
         bytes: Vec<u8>,
         at: std::time::Instant,
     },
+    /// A key of a recording that is played.
+    Played(crate::input::TerminalEvent),
+    /// A word of the player to the person.
+    Note(String),
     /// The terminal is gone.
     Closed,
 }

@@ -12,6 +12,7 @@ pub mod log;
 pub mod oneshot;
 pub mod output;
 pub mod pictures;
+pub mod recording;
 pub mod screen;
 pub mod secrets;
 pub mod session;

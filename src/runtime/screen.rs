@@ -15,9 +15,9 @@ use super::pictures;
 use super::terminal::{self, Modes};
 use crate::app::event::{ShellReply, Signal};
 use crate::app::{Effect, Event};
-use crate::domain::Moment;
+use crate::domain::{Moment, Severity};
 use crate::input::parser::{Parser, ParserOptions};
-use crate::input::{MouseKind, TerminalEvent, TerminalReply};
+use crate::input::{Chord, Key, Modifiers, MouseKind, TerminalEvent, TerminalReply};
 use crate::paint::{self, LinkSpan, PaintOptions, Painter};
 use crate::text::SafeText;
 use crate::view::theme::{Depth, Theme};
@@ -34,6 +34,20 @@ use tokio::sync::mpsc;
 const BATCH: Duration = Duration::from_millis(4);
 /// Notifications of one account are this far apart.
 const NOTIFY_EVERY: Duration = Duration::from_secs(3);
+/// While a recording plays: stop or go on, and one line more.
+const PLAY: Chord = plain(Key::F(6));
+const STEP: Chord = plain(Key::F(7));
+
+const fn plain(key: Key) -> Chord {
+    Chord {
+        key,
+        modifiers: Modifiers {
+            ctrl: false,
+            alt: false,
+            shift: false,
+        },
+    }
+}
 
 /// What the front is started with.
 #[derive(Clone, Debug)]
@@ -179,6 +193,9 @@ impl Screen {
         // Questions go out once the first frame is there; nothing waits for their answers.
         self.extra.extend_from_slice(terminal::QUESTIONS.as_bytes());
         self.engine.connect_all();
+        if let Some(stage) = &self.engine.surroundings().stage {
+            stage.begin(self.bytes_out.clone());
+        }
         while self.exit.is_none() {
             self.turn(&mut signals).await;
             self.drain();
@@ -196,7 +213,11 @@ impl Screen {
         };
         terminal::restore();
         drop(self.reader.take());
+        let recorder = self.engine.surroundings().recorder.clone();
         self.engine.shut_down().await;
+        if let Some(recorder) = recorder {
+            recorder.finish();
+        }
         Ok(left)
     }
 
@@ -235,7 +256,7 @@ impl Screen {
         let now = self.clock.now();
         if self.parser.deadline().is_some_and(|due| due <= now.mono_ms) {
             let events = self.parser.expire(now.mono_ms);
-            self.take_terminal(events);
+            self.take_pressed(events);
         }
         self.notice_sleep(now);
     }
@@ -269,14 +290,42 @@ impl Screen {
         match bytes {
             Bytes::Read { bytes, at } => {
                 let events = self.parser.feed(self.clock.millis_at(at), &bytes);
-                self.take_terminal(events);
+                self.take_pressed(events);
             }
+            Bytes::Played(event) => self.take_terminal(vec![event]),
+            Bytes::Note(words) => self.engine.state.say(Severity::Info, words),
             Bytes::Closed => self.leave(129),
+        }
+    }
+
+    /// What the person did, besides what a recording plays.
+    fn take_pressed(&mut self, mut events: Vec<TerminalEvent>) {
+        if let Some(stage) = &self.engine.surroundings().stage {
+            events.retain(|event| match event {
+                TerminalEvent::Key(chord) if *chord == PLAY => {
+                    stage.pause();
+                    false
+                }
+                TerminalEvent::Key(chord) if *chord == STEP => {
+                    stage.step();
+                    false
+                }
+                _ => true,
+            });
+        }
+        self.take_terminal(events);
+    }
+
+    fn record(&self, event: &TerminalEvent) {
+        if let Some(recorder) = &self.engine.surroundings().recorder {
+            let is_hidden = self.engine.state.asks_for_secret();
+            recorder.terminal(self.clock.now(), event, is_hidden);
         }
     }
 
     fn take_terminal(&mut self, events: Vec<TerminalEvent>) {
         for event in events {
+            self.record(&event);
             match event {
                 TerminalEvent::Mouse(mouse) => {
                     if matches!(mouse.kind, MouseKind::Moved) {

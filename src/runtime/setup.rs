@@ -61,7 +61,14 @@ pub fn session(
             config.name
         )));
     }
-    let seed = random::<16>().map_err(|error| SafeText::label(&error))?;
+    let (seed, facts) = match &around.stage {
+        // With these the driver makes the same ids as it did then.
+        Some(stage) => stage.session(&AccountId::new(&config.name)),
+        None => (
+            random::<16>().map_err(|error| SafeText::label(&error))?,
+            facts,
+        ),
+    };
     let setup = Setup {
         secret: secret.clone(),
         resume: Resume { facts },
@@ -77,11 +84,19 @@ pub fn session(
             .collect(),
         EndpointPlace::Network(_) => BTreeMap::new(),
     };
-    let launch = protocol::launch(config, &around.paths.state);
+    let place = match &around.stage {
+        Some(stage) => Place::Recording(stage.seat(&AccountId::new(&config.name))),
+        None => Place::of(config, protocol::launch(config, &around.paths.state)),
+    };
+    let origin = session::Origin {
+        kind: config.endpoint.kind().to_owned(),
+        seed: setup.seed,
+        facts: setup.resume.facts.clone(),
+    };
     let again = config.clone();
     Ok(SessionSetup {
         account: AccountId::new(&config.name),
-        place: Place::of(config, launch),
+        place,
         driver: protocol::driver(config, setup),
         secret,
         secrets: Arc::new(move || {
@@ -98,7 +113,8 @@ pub fn session(
             .join(secrets::file_name(&config.name)),
         clock: around.clock,
         seed: u64::from_le_bytes(random::<8>().map_err(|error| SafeText::label(&error))?),
-        recording: None,
+        recording: around.recorder.clone(),
+        origin,
     })
 }
 

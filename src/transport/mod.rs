@@ -12,7 +12,6 @@ pub mod child;
 pub mod dial;
 pub mod http;
 pub mod replay;
-pub mod tap;
 pub mod tls;
 pub mod websocket;
 

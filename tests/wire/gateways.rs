@@ -18,6 +18,7 @@ use trialogue::domain::{
 };
 use trialogue::protocol::{self, Resume, Setup};
 use trialogue::runtime::clock::Clock;
+use trialogue::runtime::recording::{Head, Recorder};
 use trialogue::runtime::session::{
     Place, SessionEvent, SessionHandle, SessionInput, SessionSetup, spawn,
 };
@@ -78,7 +79,11 @@ impl Person {
                 cache: folder.path().join("cache"),
                 clock: Clock::start(),
                 seed: 7,
-                recording: Some(folder.path().join("recording.txt")),
+                recording: Some(
+                    Recorder::create(&folder.path().join("recording.jsonl"), &Head::default())
+                        .unwrap(),
+                ),
+                origin: Default::default(),
             },
             sender,
         );
@@ -239,7 +244,7 @@ async fn a_message_is_answered_and_a_file_is_taken() {
                 }) && person.outcomes.contains_key(&3)
             })
             .await;
-        let recording = person.folder.path().join("recording.txt");
+        let recording = person.folder.path().join("recording.jsonl");
         timeout(DEADLINE, person.session.shutdown()).await.unwrap();
         let secret = &served.gateway(protocol).unwrap().secret;
         let text = std::fs::read_to_string(recording).unwrap();

@@ -204,6 +204,7 @@ impl Rig {
             clock: Clock::start(),
             seed: 7,
             recording: None,
+            origin: Default::default(),
         };
         Self {
             handle: spawn(setup, event_sender),

@@ -350,6 +350,7 @@ fn other_way(state: &mut State) -> Vec<Effect> {
             choose::look_for_inputs(state)
         }
         Some(Overlay::Search(_)) => search::ask_servers(state),
+        Some(Overlay::Inspector { .. }) => vec![Effect::SaveFrames],
         _ => Vec::new(),
     }
 }

@@ -3,11 +3,11 @@
 use crate::config::account::{AccountConfig, EndpointPlace, NetworkEndpoint};
 use crate::link::{ChildSpec, CloseReason, Frame};
 use crate::protocol::Retry;
+use crate::runtime::recording::stage::Seat;
 use crate::transport::backoff::Backoff;
 use crate::transport::dial::{Limits, ProxyRule, Target};
 use crate::transport::http::HttpClient;
-use crate::transport::{Link, child, replay, tls, websocket};
-use std::path::PathBuf;
+use crate::transport::{Link, child, tls, websocket};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -18,7 +18,7 @@ pub enum Place {
     Network(Target),
     Process(ChildSpec),
     /// A recording that is played instead.
-    Recording(PathBuf),
+    Recording(Seat),
 }
 
 /// A link that was just made, with what HTTP needs to reach the same server.
@@ -72,8 +72,8 @@ impl Place {
                 link: child::start(&spec).await?,
                 http: None,
             }),
-            Self::Recording(path) => Ok(Made {
-                link: replay::start(&path).await?,
+            Self::Recording(seat) => Ok(Made {
+                link: seat.dial().await?,
                 http: None,
             }),
         }

@@ -15,6 +15,7 @@
 //! further frame is decoded; then waiting frames fill up, then the socket is no longer read.
 
 mod links;
+mod recent;
 mod task;
 mod words;
 mod work;
@@ -22,13 +23,14 @@ mod work;
 pub use links::Place;
 
 use super::clock::Clock;
+use super::recording::Recorder;
 use crate::app::event::TransferProgress;
 use crate::domain::{AccountEvent, AccountId, Command, CommandId, Moment, Secret, TransferId};
 use crate::protocol::Driver;
 use crate::text::SafeText;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -53,8 +55,18 @@ pub struct SessionSetup {
     pub clock: Clock,
     /// Spreads the attempts of many clients.
     pub seed: u64,
-    /// A file that gets every frame, as the driver redacts it.
-    pub recording: Option<PathBuf>,
+    /// Gets every frame, as the driver redacts it.
+    pub recording: Option<Recorder>,
+    /// What the driver was built with, for recordings.
+    pub origin: Origin,
+}
+
+/// What a driver was built with, but for its secret.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    pub kind: String,
+    pub seed: [u8; 16],
+    pub facts: std::collections::BTreeMap<String, String>,
 }
 
 /// What the loop tells an account task.
@@ -80,10 +92,12 @@ pub enum SessionInput {
     RetryNow,
     /// The person gave a new secret: it is used from now on, and the link is made anew.
     Secret(Secret),
-    /// Whether redacted frames are reported for the inspector.
+    /// Whether redacted frames are reported for the inspector; those of the last minutes come first.
     Inspect {
         on: bool,
     },
+    /// Wants the last minutes as lines of a recording, with their times.
+    Recent(oneshot::Sender<Vec<(u64, String)>>),
     /// Ends everything; the child process with its group.
     Shutdown,
 }
@@ -143,6 +157,7 @@ impl SessionHandle {
             | SessionInput::Disconnect
             | SessionInput::RetryNow
             | SessionInput::Secret(_)
+            | SessionInput::Recent(_)
             | SessionInput::Inspect { .. } => self.control.try_send(input).map_err(|_| Busy),
         }
     }

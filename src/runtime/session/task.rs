@@ -2,21 +2,22 @@
 
 use super::links::Made;
 use super::links::{Attempt, Links};
+use super::recent::{Passed, Recent};
 use super::words::shown;
 use super::work::{Moved, Work, WorkEnd};
 use super::{SecretSource, SessionEvent, SessionInput, SessionSetup};
 use crate::app::event::TransferProgress;
 use crate::domain::{
-    AccountEvent, AccountId, LinkEvent, LinkState, Notice, Secret, Severity, Topic,
+    AccountEvent, AccountId, LinkEvent, LinkState, Moment, Notice, Secret, Severity, Topic,
 };
 use crate::link::{CloseReason, Frame, LinkFailure};
 use crate::protocol::{Driver, Input, Output, Retry, TransferFailure};
 use crate::runtime::clock::{Clock, JumpWatch};
 use crate::runtime::coalesce::Waiting;
+use crate::runtime::recording::{Recorder, command_words, ending};
 use crate::runtime::transfers::Transfers;
 use crate::text::SafeText;
 use crate::transport::http::HttpClient;
-use crate::transport::tap::Tap;
 use crate::transport::{Arrival, SendRefused};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -69,7 +70,9 @@ pub(super) struct Task {
     pub(super) work: Work,
     /// What the driver is told when it has said everything.
     later: VecDeque<Input>,
-    recording: Option<Tap>,
+    recording: Option<Recorder>,
+    origin: super::Origin,
+    recent: Recent,
     is_over: bool,
 }
 
@@ -112,9 +115,18 @@ impl Task {
             tools,
             cache,
             recording,
+            origin,
         } = setup;
-        let recorder = recording.as_deref().map(Tap::create);
-        let mut task = Self {
+        if let Some(recorder) = &recording {
+            recorder.session(
+                clock.now(),
+                account.as_str(),
+                &origin.kind,
+                &origin.seed,
+                &origin.facts,
+            );
+        }
+        Self {
             account,
             driver,
             clock,
@@ -141,15 +153,11 @@ impl Task {
             tools,
             work: Work::new(),
             later: VecDeque::new(),
-            recording: None,
+            recording,
+            origin,
+            recent: Recent::default(),
             is_over: false,
-        };
-        match recorder {
-            Some(Ok(tap)) => task.recording = Some(tap),
-            Some(Err(error)) => task.warn(&format!("Nothing is recorded: {error}")),
-            None => {}
         }
-        task
     }
 
     pub async fn run(mut self) {
@@ -267,9 +275,10 @@ impl Task {
                 let generation = self.links.stands(link);
                 let now = self.clock.now();
                 tracing::info!(account = ?self.account, generation, "link up");
-                if let Some(tap) = &mut self.recording {
-                    tap.up(now.mono_ms);
+                if let Some(recorder) = &self.recording {
+                    recorder.up(now, self.account.as_str());
                 }
+                self.recent.add(now, Passed::Up);
                 self.feed(Input::LinkUp { generation });
             }
             Woken::Dialled(Err(reason)) => self.on_link_ended(reason),
@@ -322,7 +331,16 @@ impl Task {
 
     fn on_input(&mut self, input: SessionInput) {
         match input {
-            SessionInput::Command { id, command } => self.feed(Input::Command { id, command }),
+            SessionInput::Command { id, command } => {
+                let now = self.clock.now();
+                if let Some(recorder) = &self.recording {
+                    recorder.command(now, self.account.as_str(), &command);
+                }
+                if let Some(words) = command_words(&command) {
+                    self.recent.add(now, Passed::Command(words));
+                }
+                self.feed(Input::Command { id, command });
+            }
             SessionInput::OpenTransfer { transfer, file } => {
                 if let Err(error) = self.transfers.open(transfer, file) {
                     self.report(
@@ -363,6 +381,12 @@ impl Task {
             SessionInput::Inspect { on } => {
                 self.is_inspected = on;
                 self.tapped.clear();
+                if on {
+                    self.show_recent();
+                }
+            }
+            SessionInput::Recent(reply) => {
+                let _ = reply.send(self.recent_lines());
             }
             SessionInput::Shutdown => self.is_over = true,
         }
@@ -392,9 +416,10 @@ impl Task {
         let words = reason.words();
         tracing::info!(account = ?self.account, ?words, "link down");
         let now = self.clock.now();
-        if let Some(tap) = &mut self.recording {
-            tap.down(now.mono_ms, reason);
+        if let Some(recorder) = &self.recording {
+            recorder.down(now, self.account.as_str(), reason);
         }
+        self.recent.add(now, Passed::Down(ending(reason)));
     }
 
     fn forget_link(&mut self) {
@@ -613,24 +638,62 @@ impl Task {
     }
 
     fn tap(&mut self, outgoing: bool, frame: &Frame) {
+        let at = self.clock.now();
+        let passed = Passed::Frame {
+            outgoing,
+            frame: frame.clone(),
+        };
+        self.recent.add(at, passed);
         if !self.is_inspected && self.recording.is_none() {
             return;
         }
         let redacted = self.driver.redact(frame);
-        let at = self.clock.now();
-        if let Some(tap) = &mut self.recording {
-            tap.frame(at.mono_ms, outgoing, &redacted);
+        if let Some(recorder) = &self.recording {
+            recorder.frame(at, self.account.as_str(), outgoing, &redacted);
         }
-        if !self.is_inspected {
-            return;
+        if self.is_inspected {
+            self.show(at, outgoing, &redacted);
         }
+    }
+
+    fn show(&mut self, at: Moment, outgoing: bool, redacted: &Frame) {
         if self.tapped.len() >= TAPPED_AT_MOST {
             self.tapped.pop_front();
         }
         self.tapped.push_back(SessionEvent::Tapped {
             outgoing,
             at,
-            frame: shown(&redacted),
+            frame: shown(redacted),
         });
+    }
+
+    /// What passed before the inspector was opened.
+    fn show_recent(&mut self) {
+        let frames: Vec<(Moment, bool, Frame)> = self
+            .recent
+            .frames()
+            .map(|(at, outgoing, frame)| (at, outgoing, frame.clone()))
+            .collect();
+        let skip = frames.len().saturating_sub(TAPPED_AT_MOST);
+        for (at, outgoing, frame) in frames.into_iter().skip(skip) {
+            let redacted = self.driver.redact(&frame);
+            self.show(at, outgoing, &redacted);
+        }
+    }
+
+    fn recent_lines(&self) -> Vec<(u64, String)> {
+        let (account, origin) = (self.account.as_str(), &self.origin);
+        let seed: String = origin
+            .seed
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let first = serde_json::json!({
+            "account": account, "kind": origin.kind, "seed": seed, "facts": origin.facts,
+        });
+        let mut lines = self.recent.lines(account, self.driver.as_ref());
+        let at_ms = lines.first().map_or(0, |(at_ms, _)| *at_ms);
+        lines.insert(0, (at_ms, crate::runtime::recording::timed(at_ms, first)));
+        lines
     }
 }

@@ -268,6 +268,7 @@ fn shape<'a>(state: &State, overlay: &'a Overlay) -> Option<Shape<'a>> {
         Overlay::Inspector { filter, list } => Shape {
             filter: Some((filter, "part of a frame or an account")),
             columns: 110,
+            note: "Tab saves the last minutes to a file, for a report.".to_owned(),
             ..plain("Frames, newest first; secrets are masked", *list, "No frame was seen yet.")
         },
         Overlay::Theme { list, .. } => Shape {
