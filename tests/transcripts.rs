@@ -150,6 +150,186 @@ fn omi_follows_its_transcripts() {
 }
 
 #[test]
+fn omi_transcripts_cover_every_frame_and_reading() {
+    covers(
+        "omi",
+        &[
+            "init",
+            "text_delta",
+            "thinking_delta",
+            "tool_use",
+            "tool_activity",
+            "tool_result_display",
+            "model_used",
+            "turn_activity",
+            "result",
+            "error",
+            "auth_required",
+            "auth_success",
+            "cancel_ack",
+            "authorized_tool_execution",
+            "external_surface_run_begin_result",
+            "external_surface_tool_result",
+            "external_surface_run_complete_result",
+            "chat_first_harness_executor_result",
+            "owner_runtime_revoked",
+            "control_tool_result",
+            "default_execution_profile_configured",
+            "surface_session_resolved",
+            "session_execution_profile_migrated",
+            "context_source_updated",
+            "context_snapshot",
+            "legacy_main_chat_sessions_imported",
+            "journal_operation_result",
+            "agent_spawn_journal_ensured",
+            "journal_turn_changed",
+            "journal_backend_sync",
+            "journal_backend_delete",
+            "journal_backend_reconcile",
+            "chat_first_deferral_delivery",
+            // Newer than the protocol file, or of one runtime only.
+            "elicitation_pending",
+            "elicitation_resolved",
+            "authorized_tool_result",
+            "session_invalidated",
+        ],
+        &[
+            "query",
+            "authorized_tool_execution_result",
+            "direct_control_tool",
+            "interrupt",
+            "invalidate_session",
+            "configure_default_execution_profile",
+            "resolve_surface_session",
+            "migrate_session_execution_profile",
+            "context_source_update",
+            "get_context_snapshot",
+            "journal_record_exchange",
+            "journal_update_turn",
+            "journal_terminalize_turn",
+            "journal_repair_turns",
+            "journal_list_turns",
+            "journal_clear_turns",
+            "journal_backend_sync_result",
+            "journal_backend_delete_result",
+            "journal_backend_reconcile_result",
+            "chat_first_deferral_delivery_result",
+            "refresh_token",
+            "refresh_owner",
+            "resolve_elicitation",
+        ],
+        &[
+            "O2", "O4", "O5", "O6", "O7", "O8", "O9", "O10", "O11", "O12", "O13",
+            // Lines of the host's own checklist.
+            "H2", "H3", "H4", "H5", "H6", "H7", "H8", "H9", "H10", "H11", "H12",
+        ],
+    );
+}
+
+/// What a terminal must not say by accident: voice, privileged requests, machinery of the app.
+#[test]
+fn omi_never_sends_what_is_not_for_a_terminal() {
+    let all: String = files("omi").into_iter().map(|(_, text)| text).collect();
+    let said: Vec<serde_json::Value> = all
+        .lines()
+        .filter_map(|line| line.strip_prefix("> "))
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    for never in [
+        "warmup",
+        "journal_record_turn",
+        "control_tool",
+        "revoke_owner_runtime",
+        "external_surface_run_begin",
+        "external_surface_tool_invoke",
+        "external_surface_run_complete",
+        "import_legacy_main_chat_sessions",
+        "journal_import_remote_turn",
+        "ensure_agent_spawn_journal",
+        "chat_first_harness_executor_begin",
+        "append_chat_first_blocks",
+        "append_chat_first_evidence",
+        "record_question_interaction_reply",
+        "materialize_chat_first_intents",
+        "list_chat_first_materialization_receipts",
+        "acknowledge_chat_first_materialization_receipts",
+    ] {
+        assert!(said.iter().all(|line| line["type"] != never), "{never}");
+    }
+    // The lists of fields of a query are closed, and what the kernel owns is not said by a host.
+    let query = [
+        "type",
+        "protocolVersion",
+        "requestId",
+        "clientId",
+        "ownerId",
+        "sessionId",
+        "surfaceKind",
+        "producingTurnId",
+        "prompt",
+        "mode",
+        "imageBase64",
+        "attachments",
+        "reasoningEffort",
+    ];
+    for line in &said {
+        let text = line.to_string();
+        for field in ["delivery\"", "\"deleteBackend\":true"] {
+            assert!(!text.contains(field), "{text}");
+        }
+        if line["type"] == "query" {
+            for (field, _) in line.as_object().unwrap() {
+                assert!(query.contains(&field.as_str()), "{field}");
+            }
+        }
+        let has_envelope = ["requestId", "clientId", "ownerId"]
+            .iter()
+            .all(|key| line[key].as_str().is_some_and(|id| !id.is_empty()));
+        let is_answer = text.contains("_result\"") || text.contains("\"refresh_");
+        assert!(has_envelope || is_answer, "{text}");
+    }
+}
+
+/// What cannot be seen in a transcript is held by a test elsewhere; it must not vanish.
+#[test]
+fn omi_duties_outside_the_driver_have_their_tests() {
+    for (what, file, test) in [
+        ("argument list, environment, state folder, lock", "src/protocol/omi/launch.rs", "each_account_has_a_folder_and_a_lock_of_its_own"),
+        ("lines both ways, last words at the end", "src/transport/child.rs", "lines_go_both_ways_and_the_exit_is_told_with_the_last_words"),
+        ("standard error is drained", "src/transport/child.rs", "a_runtime_that_only_talks_to_standard_error_is_not_blocked"),
+        ("stop line, then the end of input", "src/transport/child.rs", "the_stop_line_is_written_and_the_runtime_may_go_by_itself"),
+        ("kill with the group", "src/transport/child.rs", "a_group_that_will_not_go_is_killed_with_what_it_started"),
+        ("one program a state folder", "src/transport/child.rs", "two_programs_do_not_share_one_runtime"),
+        ("a line arrives in one piece", "src/transport/child.rs", "a_line_is_written_in_one_piece"),
+        ("cap of a line, with recovery", "src/transport/child/lines.rs", "a_line_that_is_too_long_is_left_out_and_the_next_one_is_not"),
+        ("a runtime that outlived this program", "src/transport/child/survivor.rs", "a_runtime_of_an_earlier_run_is_stopped_at_the_next_start"),
+        ("the hash of a tool's input", "src/protocol/omi/input_hash.rs", "the_hash_is_the_one_a_runtime_was_seen_to_send"),
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        let source = std::fs::read_to_string(&path).unwrap();
+        assert!(source.contains(&format!("fn {test}(")), "{what}: no test {test} in {file}");
+    }
+}
+
+#[test]
+fn omi_reads_lines_up_to_sixteen_mebibytes() {
+    let mut lab = Lab::new(&LabSetup::new("omi"));
+    lab.link_up();
+    let init = |size: usize| {
+        let pad = "x".repeat(size);
+        format!(r#"{{"type":"init","protocolVersion":2,"runtimeVersion":"1","pad":"{pad}"}}"#)
+    };
+    let mib = 1024 * 1024;
+    let said = |outputs: Vec<trialogue::protocol::Output>| -> Vec<String> {
+        outputs.iter().flat_map(driver_lab::output_lines).collect()
+    };
+    let too_long = said(lab.frame(&init(17 * mib)));
+    assert!(too_long.iter().any(|line| line.contains("was left out")), "{too_long:?}");
+    let long = said(lab.frame(&init(15 * mib)));
+    assert!(long.iter().any(|line| line == "= link Ready"), "{long:?}");
+}
+
+#[test]
 fn pheby_follows_its_transcripts() {
     check("pheby");
 }

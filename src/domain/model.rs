@@ -58,4 +58,6 @@ pub struct Profile {
     pub directory: SafeText,
     /// Adapters that may be chosen.
     pub adapters: Vec<SafeText>,
+    /// Models that were set before, newest first.
+    pub models: Vec<SafeText>,
 }

@@ -101,7 +101,15 @@ pub(crate) fn short(name: &str) -> String {
 /// Parses one JSON object. Of equal keys the last one wins; a byte order mark and lone surrogate
 /// escapes (which JavaScript and Python peers can emit) are repaired, so no message is lost.
 pub(crate) fn object(text: &str) -> Result<serde_json::Map<String, Value>, Oddity> {
-    if text.len() > FRAME_LIMIT {
+    object_within(text, FRAME_LIMIT)
+}
+
+/// The same where frames may be of another length.
+pub(crate) fn object_within(
+    text: &str,
+    limit: usize,
+) -> Result<serde_json::Map<String, Value>, Oddity> {
+    if text.len() > limit {
         return Err(Oddity(format!(
             "a frame of {} bytes was left out",
             text.len()

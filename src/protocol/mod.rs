@@ -58,7 +58,10 @@ pub fn driver(account: &AccountConfig, setup: Setup) -> Box<dyn Driver> {
     match &account.endpoint {
         Endpoint::Pheby(endpoint) => Box::new(pheby::Pheby::new(endpoint, setup)),
         Endpoint::Iris(endpoint) => Box::new(iris::Iris::new(endpoint, setup)),
-        Endpoint::Omi(endpoint) => Box::new(omi::Omi::new(endpoint, setup)),
+        Endpoint::Omi(endpoint) => {
+            let renews = account.secret_command.is_some();
+            Box::new(omi::Omi::new(endpoint, renews, setup))
+        }
     }
 }
 

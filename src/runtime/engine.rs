@@ -742,7 +742,7 @@ impl Engine {
         for session in self.sessions.values() {
             let _ = session.try_send(SessionInput::Shutdown);
         }
-        let deadline = tokio::time::Instant::now() + std::time::Duration::from_millis(3_500);
+        let deadline = tokio::time::Instant::now() + std::time::Duration::from_millis(900);
         for (_, session) in std::mem::take(&mut self.sessions) {
             let _ = tokio::time::timeout_at(deadline, session.shutdown()).await;
         }

@@ -6,11 +6,14 @@
 //! own; the group is killed on every way out, also when the link is dropped, so that tools the
 //! runtime started do not outlive it.
 
+mod lines;
+mod survivor;
+
 use super::{Arrivals, Ends, Link, Outgoing, failed, link};
 use crate::link::{ChildSpec, CloseReason, Frame, LinkFailure};
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
+use lines::{Line, Lines, Tail, utf8};
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -22,16 +25,14 @@ use tokio::process::{ChildStdin, Command};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-/// Longest line of standard output; a longer one is left out and reading goes on behind it.
-pub const LINE_LIMIT: usize = 16 * 1024 * 1024;
-/// What is kept of standard error.
-const TAIL: usize = 8 * 1024;
 /// One line must be taken within this time.
 const SEND: Duration = Duration::from_secs(30);
+/// A runtime that reads at all takes the line that stops it within this time.
+const STOP: Duration = Duration::from_millis(200);
 /// After the end of the process its last lines may still be in the pipe.
 const LAST_LINES: Duration = Duration::from_millis(500);
 /// Between asking the group to end and making it.
-const TERM_TO_KILL: Duration = Duration::from_millis(500);
+const TERM_TO_KILL: Duration = Duration::from_millis(300);
 /// A process that closed its output should be gone soon.
 const AFTER_OUTPUT: Duration = Duration::from_secs(2);
 
@@ -42,7 +43,13 @@ pub async fn start(spec: &ChildSpec) -> Result<Link, CloseReason> {
         Some(path) => Some(take_lock(path)?),
         None => None,
     };
+    if let Some(path) = &spec.lock {
+        survivor::stop(path).await;
+    }
     let mut child = spawn(spec)?;
+    if let (Some(path), Some(id)) = (&spec.lock, child.id()) {
+        survivor::note(path, id).await;
+    }
     let (Some(stdin), Some(stdout), Some(stderr)) = (
         child.stdin().take(),
         child.stdout().take(),
@@ -356,6 +363,7 @@ async fn read_lines(
                     }
                 }
                 Line::TooLong(size) => {
+                    tracing::warn!(size, "a line on standard output is too long and was left out");
                     if let Ok(mut tail) = tail.lock() {
                         tail.push(
                             format!("(a line of {size} bytes on standard output was left out)\n")
@@ -367,71 +375,6 @@ async fn read_lines(
         }
     }
     let _ = done.send(());
-}
-
-/// A line break in the middle of a character cannot happen, broken bytes can: they are replaced.
-fn utf8(bytes: Bytes) -> Bytes {
-    match std::str::from_utf8(&bytes) {
-        Ok(_) => bytes,
-        Err(_) => Bytes::from(String::from_utf8_lossy(&bytes).into_owned()),
-    }
-}
-
-enum Line {
-    Whole(Bytes),
-    /// It had this many bytes and was not kept.
-    TooLong(usize),
-}
-
-/// Cuts bytes into lines, without looking at any byte twice.
-#[derive(Default)]
-struct Lines {
-    rest: BytesMut,
-    /// So many bytes at the front of `rest` hold no line break.
-    searched: usize,
-    /// Bytes of a too long line that were thrown away so far.
-    skipped: usize,
-}
-
-impl Lines {
-    fn take(&mut self, more: &mut BytesMut) {
-        if self.rest.is_empty() {
-            self.rest = more.split();
-        } else {
-            self.rest.extend_from_slice(&more.split());
-        }
-    }
-
-    fn next(&mut self) -> Option<Line> {
-        loop {
-            let found = self.rest[self.searched..]
-                .iter()
-                .position(|byte| *byte == b'\n');
-            let Some(found) = found else {
-                self.searched = self.rest.len();
-                if self.rest.len() > LINE_LIMIT {
-                    self.skipped += self.rest.len();
-                    self.rest.clear();
-                    self.searched = 0;
-                }
-                return None;
-            };
-            let mut line = self.rest.split_to(self.searched + found + 1);
-            self.searched = 0;
-            if self.skipped > 0 || line.len() > LINE_LIMIT {
-                let size = self.skipped + line.len();
-                self.skipped = 0;
-                return Some(Line::TooLong(size));
-            }
-            line.truncate(line.len() - 1);
-            if line.ends_with(b"\r") {
-                line.truncate(line.len() - 1);
-            }
-            if !line.iter().all(u8::is_ascii_whitespace) {
-                return Some(Line::Whole(line.freeze()));
-            }
-        }
-    }
 }
 
 async fn read_tail(
@@ -449,28 +392,6 @@ async fn read_tail(
         }
     }
     let _ = done.send(());
-}
-
-/// The last bytes of standard error.
-#[derive(Default)]
-struct Tail(VecDeque<u8>);
-
-impl Tail {
-    fn push(&mut self, bytes: &[u8]) {
-        self.0.extend(bytes);
-        let over = self.0.len().saturating_sub(TAIL);
-        self.0.drain(..over);
-    }
-
-    fn text(&self) -> String {
-        let (front, back) = self.0.as_slices();
-        let text = String::from_utf8_lossy(&[front, back].concat()).into_owned();
-        // The first line was probably cut.
-        match text.split_once('\n') {
-            Some((_, rest)) if self.0.len() == TAIL => rest.to_owned(),
-            _ => text,
-        }
-    }
 }
 
 async fn write(
@@ -496,7 +417,7 @@ async fn write(
             Outgoing::Frame(Frame::Binary(_)) => continue,
             Outgoing::Close { grace } => {
                 if let Some(line) = &stop_line {
-                    let _ = timeout(grace, write_line(&mut stdin, line.as_bytes())).await;
+                    let _ = timeout(grace.min(STOP), write_line(&mut stdin, line.as_bytes())).await;
                 }
                 WriterEnd::Closing(grace)
             }
@@ -509,8 +430,11 @@ async fn write(
 }
 
 async fn write_line(stdin: &mut ChildStdin, line: &[u8]) -> io::Result<()> {
-    stdin.write_all(line).await?;
-    stdin.write_all(b"\n").await?;
+    // A runtime may lose a line that comes in pieces while it writes itself.
+    let mut whole = Vec::with_capacity(line.len() + 1);
+    whole.extend_from_slice(line);
+    whole.push(b'\n');
+    stdin.write_all(&whole).await?;
     stdin.flush().await
 }
 
@@ -548,6 +472,17 @@ mod tests {
             reason.words(),
             "The runtime ended with code 3: [agent] it broke"
         );
+    }
+
+    #[tokio::test]
+    async fn a_line_is_written_in_one_piece() {
+        // The runtime takes one read only, and says how much of the line came with it.
+        let script = "dd bs=65536 count=1 2>/dev/null | wc -c";
+        let mut link = start(&shell(script)).await.unwrap();
+        let text = "x".repeat(4_000);
+        link.try_send(Frame::text(text)).unwrap();
+        let (lines, _) = lines_until_end(&mut link).await;
+        assert_eq!(lines.first().map(|line| line.trim()), Some("4001"));
     }
 
     #[tokio::test]
@@ -625,41 +560,5 @@ mod tests {
         assert!(matches("OMI_BYOK_*", "OMI_BYOK_OPENAI"));
         assert!(matches("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"));
         assert!(!matches("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_2"));
-    }
-
-    #[test]
-    fn lines_are_cut_wherever_the_bytes_come_apart() {
-        let mut lines = Lines::default();
-        let mut got = Vec::new();
-        for piece in ["{\"a\"", ":1}\r\n\n  \n{\"b\":", "2}\n{\"c\"", ":3}\n"] {
-            lines.take(&mut BytesMut::from(piece));
-            while let Some(Line::Whole(line)) = lines.next() {
-                got.push(String::from_utf8(line.to_vec()).unwrap());
-            }
-        }
-        assert_eq!(got, ["{\"a\":1}", "{\"b\":2}", "{\"c\":3}"]);
-    }
-
-    #[test]
-    fn a_line_that_is_too_long_is_left_out_and_the_next_one_is_not() {
-        let mut lines = Lines::default();
-        let mut left_out = 0;
-        let mut whole = 0;
-        let block = "x".repeat(1024 * 1024);
-        for _ in 0..20 {
-            lines.take(&mut BytesMut::from(block.as_str()));
-            assert!(lines.next().is_none());
-        }
-        lines.take(&mut BytesMut::from("y\nnext\n"));
-        while let Some(line) = lines.next() {
-            match line {
-                Line::Whole(line) => {
-                    assert_eq!(line.as_ref(), b"next");
-                    whole += 1;
-                }
-                Line::TooLong(size) => left_out = size,
-            }
-        }
-        assert_eq!((whole, left_out), (1, 20 * 1024 * 1024 + 2));
     }
 }

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
-use trialogue::config::account::{AccountConfig, Endpoint, NetworkEndpoint, ProcessEndpoint};
+use trialogue::config::account::{
+    AccountConfig, Endpoint, NetworkEndpoint, ProcessEndpoint, ToolConfig,
+};
 use trialogue::domain::*;
 use trialogue::link::{CloseReason, Frame, HttpBody, HttpMethod, HttpReply, HttpSink, LinkFailure};
 use trialogue::protocol::{self, Driver, Input, Output, Resume, Setup, TransferFailure};
@@ -43,6 +45,8 @@ pub struct Lab {
     pub now: Moment,
     commands: u64,
     generation: u64,
+    /// The newest request of each type, so that a transcript can answer `@query`.
+    asked: BTreeMap<String, String>,
 }
 
 /// The configuration of an account of a kind.
@@ -57,11 +61,21 @@ fn account(setup: &LabSetup) -> AccountConfig {
         "pheby" => Endpoint::Pheby(network()),
         "omi" => Endpoint::Omi(ProcessEndpoint {
             command: vec!["runtime".to_owned()],
-            owner: setting("owner").or_else(|| Some("owner-1".to_owned())),
+            owner: match setting("owner") {
+                Some(owner) => Some(owner).filter(|owner| owner != "none"),
+                None => Some("owner-1".to_owned()),
+            },
             adapter: setting("adapter"),
             model: setting("model"),
             directory: setting("directory").map(PathBuf::from),
             main_chat: setting("main_chat").is_some(),
+            tools: setting("tool")
+                .into_iter()
+                .map(|name| {
+                    let command = vec!["my-tool".to_owned()];
+                    (name, ToolConfig { command })
+                })
+                .collect(),
             ..ProcessEndpoint::default()
         }),
         other => panic!("no such kind of account: {other}"),
@@ -69,7 +83,7 @@ fn account(setup: &LabSetup) -> AccountConfig {
     AccountConfig {
         name: "test".to_owned(),
         endpoint,
-        secret_command: None,
+        secret_command: setting("secret_command").map(|command| vec![command]),
         is_disabled: false,
         color: None,
     }
@@ -94,6 +108,7 @@ impl Lab {
             },
             commands: 0,
             generation: 0,
+            asked: BTreeMap::new(),
         }
     }
 
@@ -101,10 +116,29 @@ impl Lab {
     pub fn drain(&mut self) -> Vec<Output> {
         let mut outputs = Vec::new();
         while let Some(output) = self.driver.poll() {
+            self.note_request(&output);
             outputs.push(output);
             assert!(outputs.len() < 100_000, "the driver never ends talking");
         }
         outputs
+    }
+
+    fn note_request(&mut self, output: &Output) {
+        let Output::Frame(frame) = output else { return };
+        let line = frame.as_text().and_then(|text| serde_json::from_str(text).ok());
+        let line: serde_json::Value = line.unwrap_or_default();
+        if let (Some(kind), Some(id)) = (line["type"].as_str(), line["requestId"].as_str()) {
+            self.asked.insert(kind.to_owned(), id.to_owned());
+        }
+    }
+
+    /// Puts the ids of requests where a transcript names them by their type.
+    fn named(&self, text: &str) -> String {
+        let mut text = lengthen(text);
+        for (kind, id) in &self.asked {
+            text = text.replace(&format!("\"@{kind}\""), &format!("\"{id}\""));
+        }
+        text
     }
 
     pub fn input(&mut self, input: Input) -> Vec<Output> {
@@ -504,7 +538,7 @@ pub fn outputs(lab: &mut Lab, line: &str) -> Vec<Output> {
     let transfer = || TransferId(words(rest)[0].parse().unwrap());
     match verb {
         "up" => lab.link_up(),
-        "<" => lab.frame(&lengthen(rest)),
+        "<" => lab.frame(&lab.named(rest)),
         "<bytes" => {
             let bytes = Bytes::from(words(rest)[0].clone());
             lab.input(Input::Frame(Frame::Binary(bytes)))

@@ -94,6 +94,7 @@ pub fn choose(state: &mut State, now: Moment, then: Then) -> Vec<Effect> {
             Vec::new()
         }
         Then::Adapter(adapter) => set_profile(state, Some(adapter), None, None),
+        Then::ProfileModel(model) => set_profile(state, None, Some(model), None),
         Then::ProfileDirectory => {
             if let Some((account, id)) = state.focus.clone() {
                 push(

@@ -134,6 +134,11 @@ pub(super) fn profile(
                 .with_detail("adapter")
         })
         .collect();
+    rows.extend(profile.models.iter().map(|model| ListRow {
+        is_current: profile.model.as_ref() == Some(model),
+        ..ListRow::new(model.clone(), Then::ProfileModel(model.to_string()))
+            .with_detail("model used before")
+    }));
     rows.push(
         ListRow::new("Model…".into(), Then::ModelFreeText)
             .with_detail(profile.model.as_ref().map_or("", SafeText::as_str)),

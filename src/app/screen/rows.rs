@@ -57,6 +57,8 @@ pub enum Then {
     /// A link; it is shown whole and asked about before it is opened.
     Link(String),
     Adapter(String),
+    /// A model for the profile of the conversation.
+    ProfileModel(String),
     ProfileDirectory,
     /// Shows a text.
     Text(SafeText, SafeText),

@@ -1,33 +1,28 @@
 //! Conversations. The runtime knows them as surfaces and lists none, so their names, modes and
-//! efforts are facts kept here; a surface is resolved when it is first needed in a process.
+//! efforts are facts kept here; a surface is resolved when it is first needed in a process. One
+//! that was deleted leaves a mark, so that it is not found again among the runtime's sessions.
 
-use super::queries::Planned;
-use super::{Asked, Omi, number, word};
+use super::clearing::Aim;
+use super::journal::Listing;
+use super::profile::{Pinned, pinned, recent_models};
+use super::queries::{Planned, part_id};
+use super::{Asked, Omi, word};
 use crate::domain::{
     AccountEvent, CommandId, CommandOutcome, ConversationCommand, ConversationId, ConversationInfo,
-    ConversationKind, DirectoryEvent, Effort, ModelCatalog, ModelChoice, ModelsEvent, Moment,
-    Profile, Provenance, RefusalCode, Reply, Scope, SyncEvent, TimelineEvent, Topic,
+    ConversationKind, DirectoryEvent, IncomingMessage, Moment, Provenance, RefusalCode, Reply,
+    SyncEvent, Topic,
 };
 use crate::protocol::decode::CONVERSATION_LIMIT;
 use crate::text::SafeText;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Facts of conversations begin with this.
 const FACT: &str = "chat:";
 /// The conversation of the desktop app.
 const MAIN: &str = "default";
-/// How hard a model thinks, in the runtime's words.
-const EFFORTS: [&str; 2] = ["adaptive", "fast"];
-
-/// With what a session is carried out.
-#[derive(Clone, Debug)]
-struct Pinned {
-    generation: u64,
-    adapter: String,
-    model: Option<String>,
-    directory: String,
-}
+/// Answers of one conversation whose parts are remembered.
+const PARTED: usize = 50;
 
 /// One conversation.
 #[derive(Debug, Default)]
@@ -37,14 +32,20 @@ pub(super) struct Chat {
     /// Acts without asking; else it only reads.
     pub(super) acts: bool,
     pub(super) effort: Option<String>,
-    is_main: bool,
+    pub(super) is_main: bool,
     /// The session in the process that runs.
     pub(super) session: Option<String>,
-    profile: Option<Pinned>,
+    pub(super) profile: Option<Pinned>,
     /// The message that waits for the session.
-    waiting: Option<Box<Planned>>,
+    pub(super) waiting: Option<Box<Planned>>,
     /// Commands that end when the history is here.
     pub(super) opening: Vec<CommandId>,
+    /// Commands that empty or delete it, waiting for its generation.
+    pub(super) clearing: Vec<(CommandId, Aim)>,
+    /// Documents about it, waiting for the session.
+    pub(super) asking: Vec<CommandId>,
+    /// The newest answers with tools between their parts: their turns, and how long each part is.
+    parted: Vec<(String, Vec<usize>)>,
     pub(super) journal: super::journal::Journal,
 }
 
@@ -52,16 +53,26 @@ pub(super) struct Chat {
 #[derive(Debug, Default)]
 pub(super) struct Chats {
     pub(super) all: BTreeMap<ConversationId, Chat>,
+    /// Conversations that were deleted here.
+    gone: BTreeSet<ConversationId>,
+    /// Models that were set before, newest first.
+    pub(super) models: Vec<String>,
 }
 
 impl Chats {
     /// What was kept at earlier times.
     pub(super) fn from_facts(with_main: bool, facts: &BTreeMap<String, String>) -> Self {
+        let mut gone = BTreeSet::new();
         let mut all: BTreeMap<ConversationId, Chat> = facts
             .iter()
             .filter_map(|(name, value)| {
                 let id = name.strip_prefix(FACT)?;
                 let kept: Map<String, Value> = serde_json::from_str(value).ok()?;
+                if kept.get("gone").and_then(Value::as_bool) == Some(true) {
+                    gone.insert(ConversationId::from(id));
+                    return None;
+                }
+                let parted = kept.get("parts").cloned().unwrap_or_default();
                 let chat = Chat {
                     name: word(&kept, "name").to_owned(),
                     at_ms: kept.get("at").and_then(Value::as_i64),
@@ -70,6 +81,7 @@ impl Chats {
                         .get("effort")
                         .and_then(Value::as_str)
                         .map(str::to_owned),
+                    parted: serde_json::from_value(parted).unwrap_or_default(),
                     ..Chat::default()
                 };
                 Some((ConversationId::from(id), chat))
@@ -83,7 +95,24 @@ impl Chats {
                 main.name = "Main chat".to_owned();
             }
         }
-        Self { all }
+        Self {
+            all,
+            gone,
+            models: recent_models(facts),
+        }
+    }
+
+    /// Whether a conversation found in the runtime is new here.
+    pub(super) fn is_unknown(&self, id: &ConversationId) -> bool {
+        !self.all.contains_key(id) && !self.gone.contains(id)
+    }
+
+    /// The conversation that was used last.
+    pub(super) fn newest(&self) -> Option<ConversationId> {
+        self.all
+            .iter()
+            .max_by_key(|(_, chat)| chat.at_ms)
+            .map(|(id, _)| id.clone())
     }
 
     /// The conversation behind the identity in a line.
@@ -114,6 +143,25 @@ impl Chat {
         }
     }
 
+    /// The messages of a turn: an answer comes apart where it was apart on the screen.
+    pub(super) fn split(&self, turn: &str, message: IncomingMessage) -> Vec<IncomingMessage> {
+        let lengths = self.parted.iter().find(|(parted, _)| parted == turn);
+        let Some(pieces) = lengths.and_then(|(_, lengths)| pieces(&message.text, lengths)) else {
+            return vec![message];
+        };
+        let last = pieces.len() - 1;
+        pieces
+            .into_iter()
+            .enumerate()
+            .map(|(at, text)| IncomingMessage {
+                remote: Some(part_id(turn, at)),
+                text: text.to_owned(),
+                is_interrupted: message.is_interrupted && at == last,
+                ..message.clone()
+            })
+            .collect()
+    }
+
     fn info(&self) -> ConversationInfo {
         ConversationInfo {
             kind: if self.is_main {
@@ -126,6 +174,18 @@ impl Chat {
             ..ConversationInfo::default()
         }
     }
+}
+
+/// Cuts a text into pieces of these lengths; what is between them is white space. None when they
+/// are not the lengths of this text.
+fn pieces<'a>(text: &'a str, lengths: &[usize]) -> Option<Vec<&'a str>> {
+    let mut rest = text.trim();
+    let mut pieces = Vec::with_capacity(lengths.len());
+    for length in lengths {
+        pieces.push(rest.get(..*length)?);
+        rest = rest.get(*length..)?.trim_start();
+    }
+    (rest.is_empty() && pieces.len() > 1).then_some(pieces)
 }
 
 impl Omi {
@@ -153,11 +213,20 @@ impl Omi {
     }
 
     /// Writes down what is known of a conversation, or that it is gone.
-    fn keep(&mut self, id: &ConversationId) {
-        let value = self.chats.all.get(id).map(|chat| {
-            json!({"name": chat.name, "at": chat.at_ms, "acts": chat.acts, "effort": chat.effort})
-                .to_string()
-        });
+    pub(super) fn keep(&mut self, id: &ConversationId) {
+        let value = match self.chats.all.get(id) {
+            Some(chat) => {
+                let mut kept = json!({
+                    "name": chat.name, "at": chat.at_ms, "acts": chat.acts, "effort": chat.effort,
+                });
+                if !chat.parted.is_empty() {
+                    kept["parts"] = json!(chat.parted);
+                }
+                kept
+            }
+            None => json!({"gone": true}),
+        };
+        let value = Some(value.to_string());
         self.say(Topic::Sync(SyncEvent::Kept {
             name: format!("{FACT}{}", id.as_str()),
             value,
@@ -175,6 +244,62 @@ impl Omi {
         }
     }
 
+    /// Remembers where an answer came apart. Written down with the next change of the conversation.
+    pub(super) fn note_parts(&mut self, id: &ConversationId, turn: &str, parts: &[String]) {
+        if let Some(chat) = self.chats.all.get_mut(id) {
+            let lengths = parts.iter().map(|part| part.trim().len()).collect();
+            chat.parted.retain(|(parted, _)| parted != turn);
+            chat.parted.push((turn.to_owned(), lengths));
+            let extra = chat.parted.len().saturating_sub(PARTED);
+            chat.parted.drain(..extra);
+        }
+    }
+
+    pub(super) fn newest_chat(&self) -> Option<ConversationId> {
+        self.chats.newest()
+    }
+
+    /// Takes in a conversation that was found in the runtime.
+    pub(super) fn adopt(&mut self, id: ConversationId, name: &str, at_ms: Option<i64>) {
+        let chat = Chat {
+            name: name.to_owned(),
+            at_ms,
+            ..Chat::default()
+        };
+        let info = chat.info();
+        self.chats.all.insert(id.clone(), chat);
+        self.keep(&id);
+        self.say(Topic::Directory(DirectoryEvent::Upserted {
+            conversation: id,
+            info,
+        }));
+    }
+
+    /// Takes a conversation off the list, with whatever waited for it.
+    pub(super) fn forget(&mut self, conversation: &ConversationId) {
+        let Some(chat) = self.chats.all.remove(conversation) else {
+            return;
+        };
+        let waiting = chat
+            .opening
+            .into_iter()
+            .chain(chat.asking)
+            .chain(chat.clearing.into_iter().map(|(command, _)| command))
+            .chain(chat.waiting.map(|planned| planned.command));
+        for command in waiting {
+            self.refuse(
+                command,
+                RefusalCode::Cancelled,
+                "The conversation was deleted.",
+            );
+        }
+        self.chats.gone.insert(conversation.clone());
+        self.keep(conversation);
+        self.say(Topic::Directory(DirectoryEvent::Removed {
+            conversation: conversation.clone(),
+        }));
+    }
+
     /// The three parts of the identity of a conversation, put into a line.
     pub(super) fn put_surface(&self, line: &mut Value, id: &ConversationId) {
         let (kind, ref_kind) = self
@@ -188,7 +313,7 @@ impl Omi {
     }
 
     /// Asks for the session of a conversation, once.
-    fn resolve(&mut self, now: Moment, id: &ConversationId) {
+    pub(super) fn resolve(&mut self, now: Moment, id: &ConversationId) {
         if self
             .pending
             .any(|asked| matches!(asked, Asked::Resolve { conversation } if conversation == id))
@@ -200,19 +325,8 @@ impl Omi {
         };
         let mut line = json!({"type": "resolve_surface_session", "title": chat.name});
         self.put_surface(&mut line, id);
-        let adapter = self
-            .endpoint
-            .adapter
-            .as_ref()
-            .filter(|name| self.session.adapters.contains(name))
-            .or_else(|| self.session.adapters.first());
-        // Without a registered adapter the runtime decides, and says what is missing.
-        if let Some(adapter) = adapter {
-            line["creationProfile"] = json!({
-                "adapterId": adapter,
-                "modelProfile": self.endpoint.model,
-                "workingDirectory": self.directory,
-            });
+        if let Some(profile) = self.creation_profile() {
+            line["creationProfile"] = profile;
         }
         let conversation = id.clone();
         self.ask(now, line, Asked::Resolve { conversation });
@@ -221,7 +335,7 @@ impl Omi {
     pub(super) fn on_resolved(&mut self, now: Moment, line: &Map<String, Value>) {
         let Some(Asked::Resolve { conversation }) = self.pending.take(word(line, "requestId"))
         else {
-            return self.odd("a session that nobody asked for");
+            return self.unasked(line, "a session");
         };
         let session = word(line, "sessionId").to_owned();
         let Some(chat) = self.chats.all.get_mut(&conversation) else {
@@ -233,10 +347,16 @@ impl Omi {
         chat.session = Some(session);
         chat.profile = line.get("profile").and_then(Value::as_object).map(pinned);
         let waiting = chat.waiting.take();
+        let asking = std::mem::take(&mut chat.asking);
         let lists = !chat.opening.is_empty();
         self.say_settings(&conversation);
+        self.say_workspace(now, &conversation);
         if lists {
-            self.list_turns(now, &conversation);
+            self.list_turns(now, &conversation, Listing::Page);
+        }
+        self.go_on_clearing(now, &conversation);
+        for command in asking {
+            self.ask_snapshot(now, command, &conversation);
         }
         if let Some(planned) = waiting {
             self.record_exchange(now, *planned);
@@ -248,6 +368,7 @@ impl Omi {
             return;
         };
         let mut commands = std::mem::take(&mut chat.opening);
+        commands.append(&mut chat.asking);
         commands.extend(chat.waiting.take().map(|planned| planned.command));
         for command in commands {
             self.refuse(
@@ -256,6 +377,7 @@ impl Omi {
                 format!("The runtime could not open the conversation: {words}"),
             );
         }
+        self.clearing_failed(conversation, words);
     }
 
     /// Sends a message as soon as there is a session.
@@ -278,43 +400,6 @@ impl Omi {
                 "This conversation is not there any more.",
             ),
         }
-    }
-
-    /// Profile, mode and effort of a conversation, as they are.
-    fn say_settings(&mut self, id: &ConversationId) {
-        let Some(chat) = self.chats.all.get(id) else {
-            return;
-        };
-        let (acts, level) = (chat.acts, chat.effort.clone());
-        let profile = chat.profile.as_ref().map(|pinned| Profile {
-            adapter: SafeText::label(&pinned.adapter),
-            model: pinned.model.as_deref().map(SafeText::label),
-            directory: SafeText::label(&pinned.directory),
-            adapters: self
-                .session
-                .adapters
-                .iter()
-                .map(|name| SafeText::label(name))
-                .collect(),
-        });
-        if let Some(profile) = profile {
-            self.say(Topic::Models(ModelsEvent::ProfileChanged {
-                conversation: id.clone(),
-                profile,
-            }));
-        }
-        self.say(Topic::Models(ModelsEvent::AutoApproveChanged {
-            conversation: id.clone(),
-            on: acts,
-        }));
-        self.say(Topic::Models(ModelsEvent::EffortChanged {
-            effort: Effort {
-                level,
-                enabled: true,
-                supported: EFFORTS.map(str::to_owned).to_vec(),
-            },
-            scope: Scope::Conversation(id.clone()),
-        }));
     }
 
     pub(super) fn on_conversation_command(
@@ -356,26 +441,11 @@ impl Omi {
                 self.keep(&conversation);
                 self.done(id);
             }
-            ConversationCommand::Delete { conversation } => self.delete(id, &conversation),
+            ConversationCommand::Delete { conversation } => {
+                self.clear(now, id, &conversation, Aim::Delete);
+            }
             ConversationCommand::Clear { conversation } => {
-                let Some(chat) = self.chats.all.get(&conversation) else {
-                    return self.unknown(id);
-                };
-                // The cloud of the desktop app keeps what it has: it is not ours to empty.
-                let mut line = json!({
-                    "type": "journal_clear_turns",
-                    "expectedGeneration": chat.journal.generation,
-                    "deleteBackend": false,
-                });
-                self.put_surface(&mut line, &conversation);
-                self.ask(
-                    now,
-                    line,
-                    Asked::Clear {
-                        command: id,
-                        conversation,
-                    },
-                );
+                self.clear(now, id, &conversation, Aim::Empty);
             }
             ConversationCommand::Open { conversation } => {
                 let Some(chat) = self.chats.all.get_mut(&conversation) else {
@@ -384,7 +454,7 @@ impl Omi {
                 chat.opening.push(id);
                 if chat.session.is_some() {
                     self.say_settings(&conversation);
-                    self.list_turns(now, &conversation);
+                    self.list_turns(now, &conversation, Listing::Page);
                 } else {
                     self.resolve(now, &conversation);
                 }
@@ -402,174 +472,12 @@ impl Omi {
         }
     }
 
-    fn unknown(&mut self, command: CommandId) {
+    pub(super) fn unknown(&mut self, command: CommandId) {
         self.refuse(
             command,
             RefusalCode::NotFound,
             "This conversation is not there any more.",
         );
-    }
-
-    /// Only the list forgets it: the runtime cannot delete a surface.
-    fn delete(&mut self, id: CommandId, conversation: &ConversationId) {
-        if self.queries.is_active(conversation) {
-            return self.refuse(
-                id,
-                RefusalCode::RunActive,
-                "The agent still works in this conversation; stop it first.",
-            );
-        }
-        match self.chats.all.get(conversation) {
-            None => self.unknown(id),
-            Some(chat) if chat.is_main => self.refuse(
-                id,
-                RefusalCode::Unsupported,
-                "The main chat belongs to the account; clear it instead.",
-            ),
-            Some(_) => {
-                let waiting = self.chats.all.remove(conversation);
-                for command in waiting.into_iter().flat_map(|chat| {
-                    chat.opening
-                        .into_iter()
-                        .chain(chat.waiting.map(|w| w.command))
-                }) {
-                    self.refuse(
-                        command,
-                        RefusalCode::Cancelled,
-                        "The conversation was deleted.",
-                    );
-                }
-                self.keep(conversation);
-                self.say(Topic::Directory(DirectoryEvent::Removed {
-                    conversation: conversation.clone(),
-                }));
-                self.done(id);
-            }
-        }
-    }
-
-    pub(super) fn cleared(&mut self, conversation: &ConversationId) {
-        self.say(Topic::Timeline(TimelineEvent::Cleared {
-            conversation: conversation.clone(),
-        }));
-    }
-
-    pub(super) fn set_mode(&mut self, id: CommandId, conversation: &ConversationId, on: bool) {
-        let Some(chat) = self.chats.all.get_mut(conversation) else {
-            return self.unknown(id);
-        };
-        chat.acts = on;
-        self.say(Topic::Models(ModelsEvent::AutoApproveChanged {
-            conversation: conversation.clone(),
-            on,
-        }));
-        self.keep(conversation);
-        self.done(id);
-    }
-
-    pub(super) fn set_effort(&mut self, id: CommandId, level: String, scope: Scope) {
-        let chosen: Vec<ConversationId> = match scope {
-            Scope::Conversation(conversation) => vec![conversation],
-            Scope::Account => self.chats.all.keys().cloned().collect(),
-        };
-        for conversation in chosen {
-            if let Some(chat) = self.chats.all.get_mut(&conversation) {
-                chat.effort = Some(level.clone());
-                self.keep(&conversation);
-                self.say_settings(&conversation);
-            }
-        }
-        self.done(id);
-    }
-
-    pub(super) fn load_catalog(&mut self, id: CommandId) {
-        self.say(Topic::Models(ModelsEvent::CatalogLoaded {
-            conversation: None,
-            catalog: Box::new(ModelCatalog {
-                efforts: EFFORTS.map(str::to_owned).to_vec(),
-                ..ModelCatalog::default()
-            }),
-        }));
-        self.done(id);
-    }
-
-    pub(super) fn set_model(
-        &mut self,
-        now: Moment,
-        id: CommandId,
-        choice: ModelChoice,
-        scope: Scope,
-    ) {
-        match scope {
-            Scope::Conversation(conversation) => {
-                self.set_profile(now, id, conversation, None, Some(choice.model), None);
-            }
-            Scope::Account => self.refuse(
-                id,
-                RefusalCode::Unsupported,
-                "Omi has a model for each conversation; for new ones it stands in the configuration.",
-            ),
-        }
-    }
-
-    pub(super) fn set_profile(
-        &mut self,
-        now: Moment,
-        id: CommandId,
-        conversation: ConversationId,
-        adapter: Option<String>,
-        model: Option<String>,
-        directory: Option<String>,
-    ) {
-        if self.queries.is_active(&conversation) {
-            return self.refuse(
-                id,
-                RefusalCode::RunActive,
-                "The agent still works in this conversation; stop it first.",
-            );
-        }
-        let Some(chat) = self.chats.all.get(&conversation) else {
-            return self.unknown(id);
-        };
-        let (Some(session), Some(old)) = (&chat.session, &chat.profile) else {
-            return self.refuse(
-                id,
-                RefusalCode::NotFound,
-                "Open the conversation first: its profile is not known yet.",
-            );
-        };
-        let line = json!({
-            "type": "migrate_session_execution_profile",
-            "sessionId": session,
-            "expectedProfileGeneration": old.generation,
-            "adapterId": adapter.as_ref().unwrap_or(&old.adapter),
-            "modelProfile": model.as_ref().or(old.model.as_ref()),
-            "workingDirectory": directory.as_ref().unwrap_or(&old.directory),
-            "reason": "user_requested",
-        });
-        self.ask(
-            now,
-            line,
-            Asked::Migrate {
-                command: id,
-                conversation,
-            },
-        );
-    }
-
-    pub(super) fn on_migrated(&mut self, line: &Map<String, Value>) {
-        let Some(Asked::Migrate {
-            command,
-            conversation,
-        }) = self.pending.take(word(line, "requestId"))
-        else {
-            return self.odd("a change of profile that nobody asked for");
-        };
-        if let Some(chat) = self.chats.all.get_mut(&conversation) {
-            chat.profile = line.get("profile").and_then(Value::as_object).map(pinned);
-        }
-        self.say_settings(&conversation);
-        self.done(command);
     }
 
     /// The process is gone, and its sessions with it.
@@ -580,6 +488,8 @@ impl Omi {
             chat.session = None;
             chat.profile = None;
             opening.append(&mut chat.opening);
+            opening.append(&mut chat.asking);
+            opening.extend(chat.clearing.drain(..).map(|(command, _)| command));
             waiting.extend(chat.waiting.take().map(|planned| planned.command));
         }
         for command in opening {
@@ -588,17 +498,5 @@ impl Omi {
         for command in waiting {
             self.finish(command, CommandOutcome::NotSent);
         }
-    }
-}
-
-fn pinned(profile: &Map<String, Value>) -> Pinned {
-    Pinned {
-        generation: number(profile, "profileGeneration").unwrap_or(1),
-        adapter: word(profile, "adapterId").to_owned(),
-        model: profile
-            .get("modelProfile")
-            .and_then(Value::as_str)
-            .map(str::to_owned),
-        directory: word(profile, "workingDirectory").to_owned(),
     }
 }

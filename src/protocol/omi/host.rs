@@ -1,25 +1,29 @@
-//! What the runtime asks of its host: tools of the person's own, storing in a cloud that is not
-//! here, questions for the person. Every request is answered, and with an exact echo, because the
-//! runtime drops an answer that differs and waits.
+//! Tools that the runtime wants its host to run. Every request is answered, and with an exact echo,
+//! because the runtime drops an answer that differs and waits for two minutes. What is not among
+//! the account's own tools is refused at once; what is runs after the person said yes, or at once
+//! when it only reads. No request is carried out twice: a repeated one gets the same answer.
 
-use super::{Asked, Omi, word};
+use super::{Omi, input_hash, word};
 use crate::config::account::ToolConfig;
 use crate::domain::{
     Answer, AnswerWay, Choice, CommandId, ConversationId, Decision, DecisionEvent, DecisionId,
-    DecisionLife, Expiry, Grant, Moment, Question, RefusalCode, RunId, Topic,
+    DecisionLife, Expiry, Grant, Moment, Question, RunEvent, RunId, ToolCall, ToolCallId,
+    ToolStatus, Topic,
 };
 use crate::protocol::Output;
-use crate::protocol::decode::{CHOICE_LIMIT, bounded};
+use crate::protocol::decode::{TOOL_TEXT_LIMIT, bounded};
 use crate::protocol::tools;
 use crate::text::SafeText;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// The runtime waits two minutes for a tool; the person has a little less.
+/// The runtime waits two minutes for a tool; person and tool together have a little less.
 const TOOL_PATIENCE: Duration = Duration::from_secs(110);
 /// Bytes of a result.
 const RESULT_LIMIT: usize = 1_000_000 / 4;
+/// Answers that are remembered.
+const ANSWERS: usize = 512;
 /// Fields of a tool request that come back unchanged.
 const ECHO: [&str; 11] = [
     "invocationId",
@@ -38,11 +42,22 @@ const ECHO: [&str; 11] = [
 /// A tool request that waits for the person or for the tool.
 #[derive(Debug)]
 struct Wanted {
+    /// One and the same request, however often it comes.
+    key: String,
     echo: Value,
     name: String,
-    input: String,
+    input: Value,
     until: Moment,
-    run: Option<RunId>,
+    place: Option<(ConversationId, RunId)>,
+    row: ToolCallId,
+}
+
+/// An answer that was given.
+#[derive(Debug)]
+struct Given {
+    key: String,
+    outcome: &'static str,
+    result: String,
 }
 
 /// What is owed to the runtime.
@@ -53,40 +68,59 @@ pub(super) struct Host {
     /// Tools that run.
     running: BTreeMap<u64, Wanted>,
     /// Questions of the runtime, with their runs.
-    questions: BTreeMap<DecisionId, Option<RunId>>,
+    pub(super) questions: BTreeMap<DecisionId, Option<RunId>>,
     calls: u64,
-    /// Requests that were seen; none is ever carried out twice.
-    seen: BTreeSet<String>,
+    /// The newest answers, kept over the end of a process: a request that comes again after it is
+    /// not carried out again.
+    given: VecDeque<Given>,
 }
 
 impl Host {
     pub(super) fn deadline(&self) -> Option<Moment> {
         self.asking.values().map(|wanted| wanted.until).min()
     }
+
+    /// A request that is being worked on already takes the newest echo.
+    fn takes_again(&mut self, key: &str, echo: &Value) -> bool {
+        let waiting = self.asking.values_mut().chain(self.running.values_mut());
+        for wanted in waiting.filter(|wanted| wanted.key == key) {
+            wanted.echo = echo.clone();
+            return true;
+        }
+        false
+    }
 }
 
 impl Omi {
     pub(super) fn on_tool_wanted(&mut self, now: Moment, line: &Map<String, Value>) {
         let mut echo = json!({"type": "authorized_tool_execution_result"});
-        for key in ECHO {
-            echo[key] = line.get(key).cloned().unwrap_or(Value::Null);
-        }
-        for key in ["requestId", "clientId"] {
-            if let Some(id) = line.get(key) {
-                echo[key] = id.clone();
+        for key in ECHO.iter().chain(&["requestId", "clientId"]) {
+            if let Some(value) = line.get(*key) {
+                echo[*key] = value.clone();
             }
         }
-        let invocation = word(line, "invocationId").to_owned();
-        if !self.host.seen.insert(invocation.clone()) {
+        let key = ["sessionId", "runId", "invocationId", "toolName", "inputHash"]
+            .map(|field| word(line, field))
+            .join("\n");
+        if let Some(given) = self.host.given.iter().find(|given| given.key == key) {
+            let (outcome, result) = (given.outcome, given.result.clone());
+            return self.answer_tool(&echo, outcome, &result);
+        }
+        if self.host.takes_again(&key, &echo) {
             return;
         }
         let name = word(line, "toolName").to_owned();
-        let place = self.queries.place(line);
         let wanted = Wanted {
+            key,
             echo,
-            input: line.get("input").map_or("{}".to_owned(), Value::to_string),
+            input: line.get("input").cloned().unwrap_or_else(|| json!({})),
             until: now.after(TOOL_PATIENCE),
-            run: place.as_ref().map(|(_, run)| run.clone()),
+            place: self.queries.place(line),
+            row: ToolCallId::from(format!(
+                "host-{}-{}",
+                word(line, "runId"),
+                word(line, "invocationId")
+            )),
             name,
         };
         let is_ours = self
@@ -96,28 +130,40 @@ impl Omi {
             .is_some_and(|ToolConfig { command }| !command.is_empty());
         if !is_ours {
             return self.fail_tool(
-                &wanted.echo,
+                &wanted,
                 "unsupported_swift_executor",
                 "not available in this terminal",
             );
         }
-        if word(line, "effectClass") == "read_only" {
-            return self.run_tool(wanted);
-        }
-        let Some((conversation, run)) = place else {
+        if word(line, "ownerId") != self.session.owner {
             return self.fail_tool(
-                &wanted.echo,
-                "user_denied",
-                "nobody could be asked for this run",
+                &wanted,
+                "authorized_execution_owner_mismatch",
+                "this is for another owner",
             );
+        }
+        if !input_hash::fits(&wanted.input, word(line, "inputHash")) {
+            return self.fail_tool(
+                &wanted,
+                "authorized_execution_input_hash_mismatch",
+                "the input is not the one that was recorded",
+            );
+        }
+        if word(line, "effectClass") == "read_only" {
+            return self.run_tool(now, wanted);
+        }
+        self.ask_for_tool(now, wanted);
+    }
+
+    /// Lets the person decide on a tool that changes something.
+    fn ask_for_tool(&mut self, now: Moment, wanted: Wanted) {
+        let Some((conversation, run)) = wanted.place.clone() else {
+            return self.fail_tool(&wanted, "user_denied", "nobody could be asked for this run");
         };
         let empty = Map::new();
-        let input = line
-            .get("input")
-            .and_then(Value::as_object)
-            .unwrap_or(&empty);
+        let input = wanted.input.as_object().unwrap_or(&empty);
         let command = format!("{}\n{}", wanted.name, tools::readable(input).as_str());
-        let id = DecisionId::from(format!("tool-{invocation}"));
+        let id = DecisionId::from(format!("tool-{}-{}", run.as_str(), wanted.row.as_str()));
         let choice = |value: &str, label: &str, grant| Choice {
             value: value.to_owned(),
             label: SafeText::label(label),
@@ -148,15 +194,19 @@ impl Omi {
         self.host.asking.insert(id, wanted);
     }
 
-    fn run_tool(&mut self, wanted: Wanted) {
+    fn run_tool(&mut self, now: Moment, wanted: Wanted) {
         self.host.calls += 1;
         let call = self.host.calls;
+        let left = wanted.until.mono_ms.saturating_sub(now.mono_ms);
         self.out.push_back(Output::RunTool {
             call,
             name: wanted.name.clone(),
-            input: wanted.input.clone(),
-            deadline: TOOL_PATIENCE,
+            input: wanted.input.to_string(),
+            deadline: Duration::from_millis(left),
         });
+        let mut row = tool_row(&wanted, ToolStatus::Running);
+        row.started = Some(now);
+        self.show_row(&wanted, row);
         self.host.running.insert(call, wanted);
     }
 
@@ -165,14 +215,49 @@ impl Omi {
             return;
         };
         match result {
-            Ok(text) => self.answer_tool(&wanted.echo, "succeeded", &bounded(&text, RESULT_LIMIT)),
-            Err(words) => self.fail_tool(&wanted.echo, "tool_failed", &words),
+            Ok(text) => {
+                let text = bounded(&text, RESULT_LIMIT);
+                let mut row = tool_row(&wanted, ToolStatus::Completed);
+                row.output = SafeText::prose(&bounded(&text, TOOL_TEXT_LIMIT));
+                self.show_row(&wanted, row);
+                self.give(&wanted, "succeeded", text);
+            }
+            Err(words) => self.fail_tool(&wanted, "tool_failed", &words),
         }
     }
 
-    fn fail_tool(&mut self, echo: &Value, code: &str, message: &str) {
+    fn fail_tool(&mut self, wanted: &Wanted, code: &str, message: &str) {
+        // A tool that nobody refused here is usually shown by the agent's own row.
+        let is_shown = code == "unsupported_swift_executor"
+            && self.queries.shows_tool(&wanted.place, &wanted.name);
+        if !is_shown {
+            let mut row = tool_row(wanted, ToolStatus::Failed);
+            row.error = SafeText::prose(message);
+            self.show_row(wanted, row);
+        }
         let result = json!({"ok": false, "error": {"code": code, "message": message}});
-        self.answer_tool(echo, "failed", &result.to_string());
+        self.give(wanted, "failed", result.to_string());
+    }
+
+    fn show_row(&mut self, wanted: &Wanted, row: ToolCall) {
+        if let Some((conversation, _)) = &wanted.place {
+            self.say(Topic::Run(RunEvent::ToolChanged {
+                conversation: conversation.clone(),
+                tool: Box::new(row),
+            }));
+        }
+    }
+
+    fn give(&mut self, wanted: &Wanted, outcome: &'static str, result: String) {
+        self.answer_tool(&wanted.echo, outcome, &result);
+        if self.host.given.len() >= ANSWERS {
+            self.host.given.pop_front();
+        }
+        self.host.given.push_back(Given {
+            key: wanted.key.clone(),
+            outcome,
+            result,
+        });
     }
 
     fn answer_tool(&mut self, echo: &Value, outcome: &str, result: &str) {
@@ -183,154 +268,6 @@ impl Omi {
         self.write(line);
     }
 
-    /// There is no cloud behind a terminal. The codes park a row at once, so it is not asked again
-    /// and again, and nothing is said to be stored that is not.
-    pub(super) fn on_backend_wanted(&mut self, kind: &str, line: &Map<String, Value>) {
-        let (keys, code): (&[&str], &str) = match kind {
-            "journal_backend_sync" => (
-                &[
-                    "turnId",
-                    "conversationId",
-                    "conversationGeneration",
-                    "attemptCount",
-                    "deliveryGeneration",
-                    "payloadHash",
-                ],
-                "backend_sync_http_4xx",
-            ),
-            "journal_backend_delete" => (
-                &[
-                    "operationId",
-                    "conversationId",
-                    "conversationGeneration",
-                    "attemptCount",
-                    "deliveryGeneration",
-                    "payloadHash",
-                ],
-                "backend_delete_http_4xx",
-            ),
-            "journal_backend_reconcile" => (&["reconcileId", "conversationId", "pageCursor"], ""),
-            _ => (
-                &["continuityKey", "deliveryGeneration", "payloadHash"],
-                "deferral_http_4xx",
-            ),
-        };
-        let mut answer = json!({
-            "type": format!("{kind}_result"),
-            "protocolVersion": super::session::VERSION,
-            "ok": code.is_empty(),
-        });
-        for key in ["requestId", "clientId", "ownerId"].iter().chain(keys) {
-            answer[*key] = line.get(*key).cloned().unwrap_or(Value::Null);
-        }
-        if code.is_empty() {
-            answer["turns"] = json!([]);
-            answer["nextCursor"] = Value::Null;
-            answer["hasMore"] = json!(false);
-        } else {
-            answer["errorCode"] = json!(code);
-        }
-        self.write(answer);
-    }
-
-    /// A newer runtime asks the person.
-    pub(super) fn on_elicitation(&mut self, now: Moment, line: &Map<String, Value>) {
-        let dispatch = word(line, "dispatchId");
-        let place = self
-            .queries
-            .place(line)
-            .map(|(conversation, run)| (conversation, Some(run)))
-            .or_else(|| {
-                self.of_session(word(line, "sessionId"))
-                    .map(|id| (id, None))
-            });
-        let (false, Some((conversation, run))) = (dispatch.is_empty(), place) else {
-            return self.odd("a question without its place");
-        };
-        let options = line.get("options").and_then(Value::as_array);
-        let is_permission = word(line, "channel") == "permission";
-        let choices: Vec<Choice> = options
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_object)
-            .take(CHOICE_LIMIT)
-            .map(|option| {
-                let value = word(option, "optionId").to_owned();
-                let grant = match value.as_str() {
-                    _ if !is_permission => Grant::Answer,
-                    "once" | "allow_once" => Grant::Once,
-                    "session" => Grant::Session,
-                    "always" | "allow_always" => Grant::Always,
-                    "deny" | "reject" | "reject_once" => Grant::Deny,
-                    _ => Grant::Unknown,
-                };
-                let label = match word(option, "label") {
-                    "" => &value,
-                    label => label,
-                };
-                Choice {
-                    label: SafeText::label(label),
-                    grant,
-                    is_current: false,
-                    value: value.clone(),
-                }
-            })
-            .collect();
-        let takes_free_text = line.get("allowsFreeText").and_then(Value::as_bool) == Some(true);
-        let question = if is_permission {
-            Question::Approval {
-                command: SafeText::command(word(line, "subject")),
-                description: SafeText::prose(word(line, "prompt")),
-                may_be_cut: false,
-                takes_reason: false,
-            }
-        } else {
-            Question::Clarification {
-                question: SafeText::prose(word(line, "prompt")),
-                takes_free_text,
-            }
-        };
-        let id = DecisionId::from(dispatch);
-        self.host.questions.insert(id.clone(), run.clone());
-        self.say(Topic::Decision(DecisionEvent::Opened(Box::new(Decision {
-            id,
-            conversation,
-            run,
-            tool: None,
-            question,
-            choices,
-            way: AnswerWay::Direct,
-            life: DecisionLife::Open,
-            asked_at: now,
-            deadline: None,
-            was_asked_for: false,
-        }))));
-    }
-
-    fn of_session(&self, session: &str) -> Option<ConversationId> {
-        self.chats
-            .all
-            .iter()
-            .find(|(_, chat)| !session.is_empty() && chat.session.as_deref() == Some(session))
-            .map(|(id, _)| id.clone())
-    }
-
-    pub(super) fn on_elicitation_resolved(&mut self, line: &Map<String, Value>) {
-        let decision = DecisionId::from(word(line, "dispatchId"));
-        let asked = self.pending.take(word(line, "requestId"));
-        let command = asked.and_then(|asked| asked.command());
-        if self.host.questions.remove(&decision).is_some() {
-            self.say(Topic::Decision(DecisionEvent::Resolved {
-                decision,
-                choice: None,
-                command,
-            }));
-        }
-        if let Some(command) = command {
-            self.done(command);
-        }
-    }
-
     pub(super) fn answer(
         &mut self,
         now: Moment,
@@ -338,46 +275,25 @@ impl Omi {
         decision: &DecisionId,
         answer: Answer,
     ) {
-        if let Some(wanted) = self.host.asking.remove(decision) {
-            let runs = matches!(&answer, Answer::Choice { value, .. } if value == "once");
-            self.say(Topic::Decision(DecisionEvent::Resolved {
-                decision: decision.clone(),
-                choice: Some(if runs { "Run it once" } else { "Refuse" }.into()),
-                command: Some(command),
-            }));
-            if runs {
-                self.run_tool(wanted);
-            } else {
-                self.fail_tool(&wanted.echo, "user_denied", "the person refused");
-            }
-            return self.done(command);
+        let Some(wanted) = self.host.asking.remove(decision) else {
+            return self.answer_question(now, command, decision, answer);
+        };
+        let runs = matches!(&answer, Answer::Choice { value, .. } if value == "once");
+        self.say(Topic::Decision(DecisionEvent::Resolved {
+            decision: decision.clone(),
+            choice: Some(if runs { "Run it once" } else { "Refuse" }.into()),
+            command: Some(command),
+        }));
+        if runs {
+            self.run_tool(now, wanted);
+        } else {
+            self.fail_tool(&wanted, "user_denied", "the person refused");
         }
-        if !self.host.questions.contains_key(decision) {
-            return self.refuse(
-                command,
-                RefusalCode::NotFound,
-                "The runtime no longer waits for this answer.",
-            );
-        }
-        let mut line = json!({
-            "type": "resolve_elicitation",
-            "dispatchId": decision.as_str(),
-            "decision": "answer",
-        });
-        match answer {
-            Answer::Choice { value, reason } => {
-                line["optionId"] = json!(value);
-                if let Some(reason) = reason {
-                    line["text"] = json!(reason);
-                }
-            }
-            Answer::Text(text) => line["text"] = json!(text),
-        }
-        self.ask(now, line, Asked::Elicit { command });
+        self.done(command);
     }
 
     /// Requests whose time is over are answered, so that the agent goes on.
-    pub(super) fn expire_questions(&mut self, now: Moment) {
+    pub(super) fn expire_tools(&mut self, now: Moment) {
         let due: Vec<DecisionId> = self
             .host
             .asking
@@ -387,7 +303,7 @@ impl Omi {
             .collect();
         for decision in due {
             if let Some(wanted) = self.host.asking.remove(&decision) {
-                self.fail_tool(&wanted.echo, "user_timeout", "the person did not answer");
+                self.fail_tool(&wanted, "user_timeout", "the person did not answer");
                 self.say(Topic::Decision(DecisionEvent::Expired {
                     decision,
                     why: Expiry::TimedOut,
@@ -396,7 +312,7 @@ impl Omi {
         }
     }
 
-    /// A run ended: nobody waits for these answers any more.
+    /// A run ended: nobody waits for these answers any more, but each is given.
     pub(super) fn expire_questions_of(&mut self, run: &RunId) {
         self.expire_where(Expiry::RunEnded, |of| of == Some(run));
     }
@@ -407,11 +323,12 @@ impl Omi {
     }
 
     fn expire_where(&mut self, why: Expiry, matches: impl Fn(Option<&RunId>) -> bool) {
+        let run_of = |wanted: &Wanted| wanted.place.as_ref().map(|(_, run)| run.clone());
         let asking = self
             .host
             .asking
             .iter()
-            .filter(|(_, wanted)| matches(wanted.run.as_ref()));
+            .filter(|(_, wanted)| matches(run_of(wanted).as_ref()));
         let questions = self
             .host
             .questions
@@ -422,9 +339,24 @@ impl Omi {
             .chain(questions.map(|(id, _)| id.clone()))
             .collect();
         for decision in gone {
-            self.host.asking.remove(&decision);
+            if let Some(wanted) = self.host.asking.remove(&decision)
+                && why == Expiry::RunEnded
+            {
+                self.fail_tool(&wanted, "run_ended", "the run ended before the person answered");
+            }
             self.host.questions.remove(&decision);
             self.say(Topic::Decision(DecisionEvent::Expired { decision, why }));
         }
     }
+}
+
+fn tool_row(wanted: &Wanted, status: ToolStatus) -> ToolCall {
+    let mut row = ToolCall::new(wanted.row.clone(), SafeText::label(&wanted.name));
+    row.run = wanted.place.as_ref().map(|(_, run)| run.clone());
+    row.status = status;
+    if let Some(input) = wanted.input.as_object() {
+        row.preview = tools::preview(&wanted.name, input);
+        row.arguments = tools::readable(input);
+    }
+    row
 }

@@ -1,10 +1,10 @@
 //! The history of a conversation: revisions of turns, listed from the last one seen. The highest
 //! `turnSeq` of a turn wins; shown is by time of making. Rows that change are only a wake-up.
 
-use super::{Asked, Omi, number, word};
+use super::{Asked, Omi, blocks, number, word};
 use crate::domain::{
-    AccountEvent, Author, CommandOutcome, ConversationId, HistoryPage, IncomingMessage, Moment,
-    Provenance, RefusalCode, RemoteId, Reply, TimelineEvent, Topic,
+    AccountEvent, Author, ConversationId, HistoryPage, IncomingMessage, Moment, Provenance,
+    RefusalCode, RemoteId, TimelineEvent, Topic,
 };
 use crate::protocol::decode::{TEXT_LIMIT, bounded};
 use serde_json::{Map, Value, json};
@@ -15,6 +15,15 @@ const PAGE: u64 = 100;
 /// Turns of one conversation that are kept.
 const TURN_LIMIT: usize = 20_000;
 
+/// Why the journal is listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Listing {
+    /// The conversation is opened: it is shown whole.
+    Page,
+    /// Something changed that was not seen: only what is new is shown.
+    Gap,
+}
+
 /// One turn as it is now.
 #[derive(Clone, Debug)]
 struct Turn {
@@ -23,6 +32,8 @@ struct Turn {
     is_open: bool,
     is_failed: bool,
     content: String,
+    /// None where the journal says nothing of it: what was seen live stays.
+    reasoning: Option<String>,
     at_ms: Option<i64>,
 }
 
@@ -32,6 +43,8 @@ pub(super) struct Journal {
     pub(super) generation: u64,
     /// The newest revision that was listed.
     seen: u64,
+    /// The newest revision that is known of.
+    known: u64,
     turns: BTreeMap<String, Turn>,
     /// Turns that were asked to be repaired in this process.
     repaired: Vec<String>,
@@ -46,12 +59,15 @@ impl Journal {
         if id.is_empty() || !is_newer || self.turns.len() >= TURN_LIMIT {
             return false;
         }
+        self.known = self.known.max(seq);
+        let (content, reasoning) = blocks::words(row);
         let turn = Turn {
             seq,
             is_user: word(row, "role") == "user",
             is_open: matches!(word(row, "status"), "pending" | "streaming"),
             is_failed: word(row, "status") == "failed",
-            content: bounded(word(row, "content"), TEXT_LIMIT),
+            content: bounded(&content, TEXT_LIMIT),
+            reasoning: reasoning.map(|text| bounded(&text, TEXT_LIMIT)),
             at_ms: row.get("createdAtMs").and_then(Value::as_i64),
         };
         self.turns.insert(id.to_owned(), turn);
@@ -68,6 +84,7 @@ impl Journal {
                 Author::Assistant
             },
             text: turn.content.clone(),
+            reasoning: turn.reasoning.clone(),
             sent_at_ms: turn.at_ms,
             is_interrupted: turn.is_failed && !turn.is_user,
             ..IncomingMessage::default()
@@ -76,10 +93,10 @@ impl Journal {
 }
 
 impl Omi {
-    pub(super) fn list_turns(&mut self, now: Moment, id: &ConversationId) {
+    pub(super) fn list_turns(&mut self, now: Moment, id: &ConversationId, listing: Listing) {
         if self
             .pending
-            .any(|asked| matches!(asked, Asked::List { conversation } if conversation == id))
+            .any(|asked| matches!(asked, Asked::List { conversation, .. } if conversation == id))
         {
             return;
         }
@@ -87,17 +104,32 @@ impl Omi {
         let mut line = json!({"type": "journal_list_turns", "afterTurnSeq": seen, "limit": PAGE});
         self.put_surface(&mut line, id);
         let conversation = id.clone();
-        self.ask(now, line, Asked::List { conversation });
+        self.ask(
+            now,
+            line,
+            Asked::List {
+                conversation,
+                listing,
+            },
+        );
     }
 
     pub(super) fn on_journal_result(&mut self, now: Moment, line: &Map<String, Value>) {
         match self.pending.take(word(line, "requestId")) {
-            Some(Asked::List { conversation }) => self.on_listed(now, conversation, line),
+            Some(Asked::List {
+                conversation,
+                listing,
+            }) => self.on_listed(now, conversation, listing, line),
             Some(Asked::Exchange { query }) => {
                 self.note_generation(&query.conversation, line);
+                self.note_high(&query.conversation, line);
                 self.start_query(now, *query, true);
             }
-            Some(Asked::Terminalize) => {}
+            Some(Asked::Terminalize | Asked::Rescue) => {
+                if let Some(id) = self.chats.of_surface(line) {
+                    self.note_high(&id, line);
+                }
+            }
             Some(Asked::Repair { conversation }) => {
                 let rows = line.get("turns").and_then(Value::as_array);
                 let rows: Vec<Map<String, Value>> = rows
@@ -106,18 +138,18 @@ impl Omi {
                     .filter_map(|row| row.as_object().cloned())
                     .collect();
                 for row in rows {
-                    self.apply(now, &conversation, &row);
+                    self.apply(&conversation, &row);
                 }
             }
             Some(Asked::Clear {
                 command,
                 conversation,
+                aim,
             }) => {
                 self.note_generation(&conversation, line);
-                self.cleared(&conversation);
-                self.finish(command, CommandOutcome::Done(Reply::Nothing));
+                self.clear_done(command, &conversation, aim);
             }
-            Some(_) | None => self.odd("a journal answer that nobody asked for"),
+            Some(_) | None => self.unasked(line, "a journal answer"),
         }
     }
 
@@ -139,35 +171,73 @@ impl Omi {
         }
         chat.journal.turns.clear();
         chat.journal.seen = number(line, "generationBaseTurnSeq").unwrap_or(0);
+        chat.journal.known = chat.journal.seen;
         true
     }
 
-    fn on_listed(&mut self, now: Moment, id: ConversationId, line: &Map<String, Value>) {
+    /// Revisions that an answer of the runtime tells of are no gap.
+    fn note_high(&mut self, id: &ConversationId, line: &Map<String, Value>) {
+        if let (Some(chat), Some(high)) =
+            (self.chats.all.get_mut(id), number(line, "highWaterTurnSeq"))
+        {
+            chat.journal.known = chat.journal.known.max(high);
+        }
+    }
+
+    fn on_listed(
+        &mut self,
+        now: Moment,
+        id: ConversationId,
+        listing: Listing,
+        line: &Map<String, Value>,
+    ) {
         if self.note_generation(&id, line) {
             self.cleared(&id);
-            return self.list_turns(now, &id);
+            return self.list_turns(now, &id, listing);
+        }
+        let Some(before) = self.chats.all.get(&id).map(|chat| chat.journal.seen) else {
+            return;
+        };
+        self.note_high(&id, line);
+        let rows: Vec<&Map<String, Value>> = line
+            .get("turns")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_object)
+            .collect();
+        let newest: BTreeMap<&str, u64> = rows
+            .iter()
+            .map(|row| (word(row, "turnId"), number(row, "turnSeq").unwrap_or(0)))
+            .collect();
+        for row in rows {
+            let seq = number(row, "turnSeq").unwrap_or(0);
+            if listing == Listing::Gap && newest.get(word(row, "turnId")) == Some(&seq) {
+                self.apply(&id, row);
+            }
+            let Some(chat) = self.chats.all.get_mut(&id) else {
+                return;
+            };
+            chat.journal.take(row);
+            chat.journal.seen = chat.journal.seen.max(seq);
         }
         let high = number(line, "highWaterTurnSeq").unwrap_or(0);
         let Some(chat) = self.chats.all.get_mut(&id) else {
             return;
         };
-        let before = chat.journal.seen;
-        let rows = line.get("turns").and_then(Value::as_array);
-        for row in rows.into_iter().flatten().filter_map(Value::as_object) {
-            chat.journal.take(row);
-            let seq = number(row, "turnSeq").unwrap_or(0);
-            chat.journal.seen = chat.journal.seen.max(seq);
-        }
         // A page that brings nothing new would be asked for again for ever.
         if chat.journal.seen < high && chat.journal.seen > before {
-            return self.list_turns(now, &id);
+            return self.list_turns(now, &id, listing);
         }
         let opening = std::mem::take(&mut chat.opening);
-        self.say_page(&id);
+        if listing == Listing::Page || !opening.is_empty() {
+            self.say_page(&id);
+        }
         for command in opening {
             self.done(command);
         }
         self.repair(now, &id);
+        self.go_on_clearing(now, &id);
     }
 
     pub(super) fn list_failed(&mut self, id: &ConversationId, words: &str) {
@@ -180,6 +250,7 @@ impl Omi {
         for command in opening {
             self.refuse(command, RefusalCode::ServerFailed, words);
         }
+        self.clearing_failed(id, words);
     }
 
     /// The whole history as one page, oldest first.
@@ -208,7 +279,7 @@ impl Omi {
                         }
                     }));
                 }
-                None if !message.text.is_empty() => messages.push(message),
+                None if !message.text.is_empty() => messages.extend(chat.split(turn, message)),
                 None => {}
             }
         }
@@ -245,7 +316,22 @@ impl Omi {
             return;
         }
         chat.journal.repaired.extend(open.iter().cloned());
+        for turn in &open {
+            if let Some(text) = self.queries.cut.remove(turn) {
+                self.rescue(now, id, turn, &text);
+            }
+        }
         self.ask_repair(now, id, &open);
+    }
+
+    /// What an answer had said when it was cut is written down before its turn is ended.
+    pub(super) fn rescue(&mut self, now: Moment, id: &ConversationId, turn: &str, text: &str) {
+        let mut line = json!({
+            "type": "journal_update_turn",
+            "update": {"turnId": turn, "content": text},
+        });
+        self.put_surface(&mut line, id);
+        self.ask(now, line, Asked::Rescue);
     }
 
     pub(super) fn ask_repair(&mut self, now: Moment, id: &ConversationId, turns: &[String]) {
@@ -261,15 +347,25 @@ impl Omi {
         };
         if self.note_generation(&id, line) {
             self.cleared(&id);
-            return self.list_turns(now, &id);
+            return self.list_turns(now, &id, Listing::Page);
         }
-        if let Some(row) = line.get("turn").and_then(Value::as_object) {
-            self.apply(now, &id, row);
+        let Some(row) = line.get("turn").and_then(Value::as_object) else {
+            return;
+        };
+        let seq = number(row, "turnSeq").unwrap_or(0);
+        let Some(chat) = self.chats.all.get(&id) else {
+            return;
+        };
+        // Lines may be missing; only of a conversation that was read can it be said.
+        let is_gap = chat.journal.seen > 0 && seq > chat.journal.known.saturating_add(1);
+        self.apply(&id, row);
+        if is_gap {
+            self.list_turns(now, &id, Listing::Gap);
         }
     }
 
     /// Shows one revision. What this program wrote or streams itself is known better here.
-    fn apply(&mut self, _now: Moment, id: &ConversationId, row: &Map<String, Value>) {
+    fn apply(&mut self, id: &ConversationId, row: &Map<String, Value>) {
         let turn = word(row, "turnId").to_owned();
         let Some(chat) = self.chats.all.get_mut(id) else {
             return;
@@ -277,7 +373,11 @@ impl Omi {
         if !chat.journal.take(row) || self.queries.is_ours(&turn) {
             return;
         }
-        if let Some(message) = chat.journal.message(&turn).filter(|m| !m.text.is_empty()) {
+        let Some(message) = chat.journal.message(&turn).filter(|m| !m.text.is_empty()) else {
+            return;
+        };
+        let messages = chat.split(&turn, message);
+        for message in messages {
             self.say(Topic::Timeline(TimelineEvent::Upserted {
                 conversation: id.clone(),
                 message: Box::new(message),

@@ -2,20 +2,40 @@
 //! with what is known of how the runtimes behave, which decides wherever the two differ.
 //!
 //! # How it works
-//! - `launch`: how the process is started. `session`: init within 30 s, owner, sign-in, liveness.
+//! - `launch`: how the process is started. `session`: init within 30 s, owner, token, liveness.
+//!   `signin`: what the agent behind the runtime needs to sign in.
 //! - `chats`: conversations. The runtime has no list of them for us, so the driver keeps its own
 //!   as facts; each is a local surface of the runtime, resolved when it is first needed.
-//! - `journal`: the history of a conversation, listed by revisions.
-//! - `queries`: a message out (exchange, query), its answer in, its end (terminalize).
-//! - `tools`: calls of tools, todos, files.
-//! - `host`: what the runtime asks of its host: tools of ours, storing, questions.
+//!   `clearing`: emptying and deleting them. `profile`: adapter, model, folder, mode, effort.
+//! - `journal`: the history of a conversation, listed by revisions. `blocks`: turns whose words
+//!   are in blocks.
+//! - `queries`: a message out (exchange, query) and its answer in; `pictures`: the picture that
+//!   goes along; `ends`: stopping, results, errors, and writing the end down; `failures`: the
+//!   words for the person. `tools`: calls of tools, todos, files.
+//! - `host`: what the runtime asks of its host: tools of the person's own, checked by
+//!   `input_hash`; `backend`: storing in a cloud that is not here; `questions`: for the person.
+//! - `control`: what can be asked of the runtime by name, and what the agent knows; `documents`
+//!   writes the answers.
+#![doc = include_str!("types.md")]
 
+mod backend;
+mod blocks;
 mod chats;
+mod clearing;
+mod control;
+mod documents;
+mod ends;
+mod failures;
 mod host;
+mod input_hash;
 mod journal;
 mod launch;
+mod pictures;
+mod profile;
 mod queries;
+mod questions;
 mod session;
+mod signin;
 mod tools;
 
 pub use launch::launch;
@@ -25,31 +45,45 @@ use super::pending::{Pending, WireIds};
 use super::{Driver, Input, Output, ReplaceKey, Retry, Setup, retry};
 use crate::config::account::ProcessEndpoint;
 use crate::domain::{
-    AccountEvent, ChatCommand, Command, CommandId, CommandOutcome, ConversationId, ModelCommand,
-    Moment, Refusal, RefusalCode, Reply, Secret, Topic, TransferCommand,
+    AccountEvent, ChatCommand, Command, CommandId, CommandOutcome, ConversationId, DecisionId,
+    ModelCommand, Moment, Refusal, RefusalCode, Reply, Secret, Severity, Topic, TransferCommand,
 };
+use failures::failure_words;
 use crate::link::{CloseReason, Frame};
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::time::Duration;
 
+/// Longest line of a runtime that is read.
+const LINE_LIMIT: usize = 16 * 1024 * 1024;
+/// Requests whose late answers are known as such.
+const LATE: usize = 64;
 /// How long an answer is awaited.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The same where an adapter may have to start first.
-const START_PATIENCE: Duration = Duration::from_secs(120);
+/// The same where the runtime first has to load something.
+const START_PATIENCE: Duration = Duration::from_secs(30);
+/// The same for a function that ends with a run of an agent.
+const RUN_PATIENCE: Duration = Duration::from_secs(180);
 
 /// What a request was for.
 #[derive(Debug)]
 enum Asked {
+    /// The profile of new sessions.
+    Defaults,
+    /// Where the agent is.
+    Workspace,
     Resolve {
         conversation: ConversationId,
     },
     List {
         conversation: ConversationId,
+        listing: journal::Listing,
     },
     Exchange {
         query: Box<queries::Planned>,
     },
+    /// The text of an answer that a crash cut.
+    Rescue,
     Terminalize,
     Repair {
         conversation: ConversationId,
@@ -57,6 +91,7 @@ enum Asked {
     Clear {
         command: CommandId,
         conversation: ConversationId,
+        aim: clearing::Aim,
     },
     Migrate {
         command: CommandId,
@@ -64,11 +99,18 @@ enum Asked {
     },
     Elicit {
         command: CommandId,
+        decision: DecisionId,
+    },
+    /// What the agent knows.
+    Snapshot {
+        command: CommandId,
     },
     Control {
         command: CommandId,
-        title: String,
+        function: String,
     },
+    /// Conversations that this program no longer knows.
+    Lost,
 }
 
 impl Asked {
@@ -77,11 +119,29 @@ impl Asked {
             Self::Exchange { query } => Some(query.command),
             Self::Clear { command, .. }
             | Self::Migrate { command, .. }
-            | Self::Elicit { command }
+            | Self::Elicit { command, .. }
+            | Self::Snapshot { command }
             | Self::Control { command, .. } => Some(*command),
-            Self::Resolve { .. } | Self::List { .. } | Self::Terminalize | Self::Repair { .. } => {
-                None
+            Self::Defaults
+            | Self::Workspace
+            | Self::Resolve { .. }
+            | Self::List { .. }
+            | Self::Rescue
+            | Self::Terminalize
+            | Self::Repair { .. }
+            | Self::Lost => None,
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        match self {
+            Self::Control { function, .. }
+                if matches!(function.as_str(), "send_agent_message" | "run_agent_and_wait") =>
+            {
+                RUN_PATIENCE
             }
+            Self::Resolve { .. } | Self::Control { .. } => START_PATIENCE,
+            _ => PATIENCE,
         }
     }
 }
@@ -96,16 +156,19 @@ pub struct Omi {
     client: String,
     out: VecDeque<Output>,
     pending: Pending<Asked>,
+    /// Requests whose time was over; their answers may still come.
+    late: VecDeque<String>,
     oddities: Oddities,
     session: session::Session,
     chats: chats::Chats,
     queries: queries::Queries,
+    pictures: pictures::Pictures,
     host: host::Host,
 }
 
 impl Omi {
-    /// A driver that waits for its process.
-    pub fn new(endpoint: &ProcessEndpoint, setup: Setup) -> Self {
+    /// A driver that waits for its process. `renews` says that a fresh token can be had at any time.
+    pub fn new(endpoint: &ProcessEndpoint, renews: bool, setup: Setup) -> Self {
         let mut ids = WireIds::new(&setup.seed);
         let client = ids.mint();
         let directory = endpoint
@@ -121,10 +184,12 @@ impl Omi {
             client,
             out: VecDeque::new(),
             pending: Pending::default(),
+            late: VecDeque::new(),
             oddities: Oddities::default(),
-            session: session::Session::new(endpoint, &setup.resume.facts),
+            session: session::Session::new(endpoint, renews, &setup.resume.facts),
             chats: chats::Chats::from_facts(endpoint.main_chat, &setup.resume.facts),
             queries: queries::Queries::default(),
+            pictures: pictures::Pictures::default(),
             host: host::Host::default(),
             endpoint: endpoint.clone(),
         }
@@ -141,6 +206,14 @@ impl Omi {
     fn odd(&mut self, words: impl Into<String>) {
         if let Some(event) = self.oddities.report(Oddity::new(words)) {
             self.tell(event);
+        }
+    }
+
+    /// An answer to nothing: odd, unless it is only late.
+    fn unasked(&mut self, line: &Map<String, Value>, what: &str) {
+        let id = word(line, "requestId");
+        if !self.late.iter().any(|late| late == id) {
+            self.odd(format!("{what} that nobody asked for"));
         }
     }
 
@@ -172,10 +245,7 @@ impl Omi {
 
     /// Writes a request and notes what it is for.
     fn ask(&mut self, now: Moment, mut line: Value, asked: Asked) {
-        let patience = match asked {
-            Asked::Resolve { .. } | Asked::Control { .. } => START_PATIENCE,
-            _ => PATIENCE,
-        };
+        let patience = asked.patience();
         let id = self.ids.mint();
         self.envelope(&mut line, &id);
         self.write(line);
@@ -219,8 +289,10 @@ impl Omi {
                 } => self.set_profile(now, id, conversation, adapter, model, directory),
             },
             Command::Invoke {
-                function, argument, ..
-            } => self.invoke(now, id, &function, &argument),
+                function,
+                conversation,
+                argument,
+            } => self.invoke(now, id, &function, conversation.as_ref(), argument.trim()),
             Command::Search(_) => {
                 self.refuse(id, RefusalCode::Unsupported, session::NO_SERVER_SEARCH);
             }
@@ -245,7 +317,7 @@ impl Omi {
         if text.trim().is_empty() {
             return;
         }
-        match decode::object(text) {
+        match decode::object_within(text, LINE_LIMIT) {
             Ok(line) => self.on_line(now, &line),
             Err(oddity) => {
                 if let Some(event) = self.oddities.report(oddity) {
@@ -261,7 +333,7 @@ impl Omi {
             return match kind {
                 "init" => self.on_init(now, line),
                 "error" => self.failed_to_start(word(line, "message")),
-                "auth_required" => self.on_auth_required(line),
+                "auth_required" => self.on_auth_required(now, line),
                 _ => {}
             };
         }
@@ -277,10 +349,15 @@ impl Omi {
                 self.on_streamed(now, kind, line);
             }
             "result" => self.on_result(now, line),
-            "cancel_ack" => self.on_cancel_ack(line),
+            "cancel_ack" => self.on_cancel_ack(now, line),
             "error" => self.on_error(now, line),
             "surface_session_resolved" => self.on_resolved(now, line),
             "session_execution_profile_migrated" => self.on_migrated(line),
+            "default_execution_profile_configured" => self.on_defaults_kept(line),
+            "context_snapshot" => self.on_context_snapshot(line),
+            "context_source_updated" => {
+                self.pending.take(word(line, "requestId"));
+            }
             "journal_operation_result" => self.on_journal_result(now, line),
             "journal_turn_changed" => self.on_turn_changed(now, line),
             "authorized_tool_execution" => self.on_tool_wanted(now, line),
@@ -291,13 +368,10 @@ impl Omi {
             "elicitation_pending" => self.on_elicitation(now, line),
             "elicitation_resolved" => self.on_elicitation_resolved(line),
             "control_tool_result" => self.on_control_result(line),
-            "auth_required" => self.on_auth_required(line),
-            "auth_success" => self.on_auth_success(),
+            "auth_required" => self.on_auth_required(now, line),
+            "auth_success" => self.signed_in(),
             // Answers to what a terminal never asks, or that say nothing more.
-            "default_execution_profile_configured"
-            | "context_source_updated"
-            | "context_snapshot"
-            | "owner_runtime_revoked"
+            "owner_runtime_revoked"
             | "legacy_main_chat_sessions_imported"
             | "agent_spawn_journal_ensured"
             | "external_surface_run_begin_result"
@@ -323,50 +397,68 @@ impl Omi {
         }
         let words = failure_words(line);
         match self.pending.take(id) {
-            Some(asked) => self.on_refused(now, asked, &words),
-            None => self.odd(format!("an error without its request: {words}")),
+            Some(asked) => {
+                self.mend_owner(line);
+                self.on_refused(now, asked, RefusalCode::BadRequest, &words);
+            }
+            // The tail of a query that ended here.
+            None if self.queries.has_ended(id) => {}
+            None if id.is_empty() => {
+                let title = "The Omi runtime reports an error";
+                let event = decode::notice(Severity::Warning, None, title, &words);
+                self.tell(event);
+                self.mend_owner(line);
+            }
+            None => self.unasked(line, &format!("an error ({words})")),
         }
     }
 
-    fn on_refused(&mut self, now: Moment, asked: Asked, words: &str) {
+    /// A request that the runtime refused, or did not answer in time.
+    fn on_refused(&mut self, now: Moment, asked: Asked, code: RefusalCode, words: &str) {
         match asked {
             Asked::Resolve { conversation } => self.resolve_failed(&conversation, words),
-            Asked::List { conversation } => self.list_failed(&conversation, words),
+            Asked::List { conversation, .. } => self.list_failed(&conversation, words),
             // History is a convenience; the question is not lost with it.
             Asked::Exchange { query } => {
                 self.odd(format!("the exchange was not written down: {words}"));
                 self.start_query(now, *query, false);
             }
-            Asked::Terminalize | Asked::Repair { .. } => {
+            Asked::Terminalize | Asked::Rescue | Asked::Repair { .. } => {
                 self.odd(format!("the end of a turn was not written down: {words}"));
+            }
+            // Conveniences, which not every runtime has.
+            Asked::Defaults | Asked::Workspace | Asked::Lost => {}
+            Asked::Clear {
+                command,
+                conversation,
+                aim,
+            } => self.clear_failed(now, command, &conversation, aim, code, words),
+            // Its generation may be another one by now.
+            Asked::Migrate {
+                command,
+                conversation,
+            } => {
+                self.refuse(command, code, words);
+                self.resolve(now, &conversation);
             }
             asked => {
                 if let Some(command) = asked.command() {
-                    self.refuse(command, RefusalCode::BadRequest, words);
+                    self.refuse(command, code, words);
                 }
             }
         }
     }
 
     fn on_deadline(&mut self, now: Moment) {
-        for (_, asked) in self.pending.expire(now) {
-            match asked {
-                Asked::Resolve { conversation } => {
-                    self.resolve_failed(&conversation, session::NO_ANSWER);
-                }
-                Asked::List { conversation } => {
-                    self.list_failed(&conversation, session::NO_ANSWER);
-                }
-                Asked::Exchange { query } => self.start_query(now, *query, false),
-                asked => {
-                    if let Some(command) = asked.command() {
-                        self.refuse(command, RefusalCode::TimedOut, session::NO_ANSWER);
-                    }
-                }
+        for (id, asked) in self.pending.expire(now) {
+            if self.late.len() >= LATE {
+                self.late.pop_front();
             }
+            self.late.push_back(id);
+            self.on_refused(now, asked, RefusalCode::TimedOut, session::NO_ANSWER);
         }
         self.expire_queries(now);
-        self.expire_questions(now);
+        self.expire_tools(now);
         self.watch(now);
     }
 
@@ -377,6 +469,7 @@ impl Omi {
                 self.finish(command, CommandOutcome::LinkLost);
             }
         }
+        self.cut_pictures();
         self.cut_chats();
         self.cut_queries();
         self.cut_host();
@@ -392,14 +485,13 @@ impl Driver for Omi {
             Input::Frame(frame) => self.on_frame(now, &frame),
             Input::Command { id, command } => self.on_command(now, id, command),
             Input::ToolFinished { call, result } => self.on_tool_finished(call, result),
-            Input::SecretRenewed(secret) => self.renew_secret(secret),
+            Input::SecretRenewed(secret) => self.renew_secret(now, secret),
             Input::Deadline => self.on_deadline(now),
-            // Files stay where they are, and there is no HTTP beside a process.
-            Input::HttpReply(_)
-            | Input::TransferDone { .. }
-            | Input::TransferFailed { .. }
-            | Input::UploadChunk { .. }
-            | Input::UploadEnd { .. } => {}
+            Input::UploadChunk { transfer, bytes } => self.on_picture_bytes(transfer, &bytes),
+            Input::UploadEnd { transfer, .. } => self.on_picture_end(now, transfer),
+            Input::TransferFailed { transfer, reason } => self.on_picture_lost(transfer, &reason),
+            // There is no HTTP beside a process, and its files are here already.
+            Input::HttpReply(_) | Input::TransferDone { .. } => {}
         }
     }
 
@@ -410,8 +502,8 @@ impl Driver for Omi {
     fn deadline(&self) -> Option<Moment> {
         [
             self.pending.deadline(),
-            self.session.deadline(self.queries.are_leased()),
-            self.queries.deadline(),
+            self.session.deadline(),
+            self.queries.deadline(self.session.lease()),
             self.host.deadline(),
         ]
         .into_iter()
@@ -456,17 +548,4 @@ fn number(line: &Map<String, Value>, key: &str) -> Option<u64> {
     value
         .as_u64()
         .or_else(|| value.as_f64().filter(|n| *n >= 0.0).map(|n| n as u64))
-}
-
-/// What a failure says to the person: the runtime's safe text, else its message.
-fn failure_words(line: &Map<String, Value>) -> String {
-    let failure = line.get("failure").and_then(Value::as_object);
-    let said = failure.map(|failure| word(failure, "userMessage"));
-    let words = said
-        .filter(|text| !text.trim().is_empty())
-        .unwrap_or_else(|| word(line, "message"));
-    match words.trim() {
-        "" => "The runtime did not say why.".to_owned(),
-        words => crate::text::truncate(words, 2_000).to_string(),
-    }
 }

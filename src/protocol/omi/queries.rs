@@ -1,23 +1,18 @@
 //! A message out, its answer in. The exchange is written into the journal, the query asked, its
-//! lines shown as they come, and its end written into the journal. One query of a conversation at
-//! a time. An `error` is not always the end: the key stays known for a while, further text opens
-//! the answer again, and a `result` wins.
+//! lines shown as they come; `ends` writes the end down. One query of a conversation at a time.
 
-use super::{Asked, Omi, failure_words, number, word};
+use super::{Asked, Omi, word};
 use crate::domain::{
-    CommandId, CommandOutcome, ConversationId, Footer, Moment, OutgoingFile, Part, RefusalCode,
-    RemoteId, RunEvent, RunId, RunOutcome, RunPhase, TextPatch, TimelineEvent, Topic,
+    CommandId, ConversationId, Moment, OutgoingFile, Part, RefusalCode, RemoteId, RunEvent, RunId,
+    RunPhase, TextPatch, TimelineEvent, Topic,
 };
 use crate::protocol::decode::{TEXT_LIMIT, bounded};
-use crate::text::SafeText;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// How long a failed query may still come back to life.
-const AFTERLIFE: Duration = Duration::from_secs(10);
-/// How long an end is awaited after the wish to stop.
-const STOP_PATIENCE: Duration = Duration::from_secs(30);
+/// Queries that ended, of which lines may still come.
+const ENDED: usize = 64;
 /// Parts of one answer.
 const PART_LIMIT: usize = 200;
 /// Longest line that every runtime takes.
@@ -30,17 +25,26 @@ pub(super) struct Planned {
     pub(super) conversation: ConversationId,
     text: String,
     attachments: Vec<Value>,
+    /// The bytes of a picture, in Base64.
+    pub(super) picture: Option<String>,
     effort: Option<String>,
     user_turn: String,
-    answer_turn: String,
+    pub(super) answer_turn: String,
+    /// The person stopped it before it was asked.
+    pub(super) is_stopped: bool,
 }
 
 /// How a query stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Life {
+pub(super) enum Life {
     Running,
-    /// An error came; forgotten at this moment.
+    /// An error came; forgotten at this moment if nothing more comes.
     Failed {
+        until: Moment,
+    },
+    /// Stopped here, and shown so. The end that the runtime says is awaited without a word, until
+    /// this moment.
+    Stopped {
         until: Moment,
     },
 }
@@ -52,37 +56,41 @@ pub(super) struct Query {
     /// What the program knows the run by.
     pub(super) run: RunId,
     command: CommandId,
-    answer_turn: String,
-    is_journaled: bool,
+    pub(super) answer_turn: String,
+    pub(super) is_journaled: bool,
     /// The line as it went out, for the one repetition without a refused field.
-    line: Value,
-    run_id: String,
-    attempt: String,
+    pub(super) line: Value,
+    pub(super) run_id: String,
+    pub(super) attempt: String,
     /// The text in its parts: what comes after a tool stands below it.
-    parts: Vec<String>,
+    pub(super) parts: Vec<String>,
     /// A tool began since the last text.
     is_split: bool,
     has_worked: bool,
-    model: Option<String>,
-    started: Moment,
-    life: Life,
-    /// Signs of life were promised.
-    is_leased: bool,
-    /// When to give up waiting for the end that was asked for.
-    stop_until: Option<Moment>,
+    pub(super) model: Option<String>,
+    pub(super) started: Moment,
+    /// When its last line came.
+    pub(super) heard: Moment,
+    pub(super) life: Life,
+    /// When the runtime was last told to stop it.
+    pub(super) interrupted: Option<Moment>,
     /// The runtime found nothing to stop; the next sign of the query is told to stop again.
-    stop_missed: bool,
+    pub(super) stop_missed: bool,
     pub(super) tools: Vec<(String, String)>,
 }
 
 /// All queries.
 #[derive(Debug, Default)]
 pub(super) struct Queries {
-    all: BTreeMap<String, Query>,
+    pub(super) all: BTreeMap<String, Query>,
+    /// Keys of queries that ended, newest last.
+    ended: VecDeque<String>,
     /// Turns that were written by this life of the program.
     ours: BTreeSet<String>,
+    /// What answers had said when their process ended, by turn.
+    pub(super) cut: BTreeMap<String, String>,
     /// Fields of a query that this process refuses.
-    refused: Vec<String>,
+    pub(super) refused: Vec<String>,
 }
 
 impl Queries {
@@ -94,11 +102,25 @@ impl Queries {
         self.all.get_mut(id)
     }
 
+    /// Takes a query out; its key is remembered for its late lines.
+    pub(super) fn take(&mut self, id: &str) -> Option<Query> {
+        let query = self.all.remove(id)?;
+        if self.ended.len() >= ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(id.to_owned());
+        Some(query)
+    }
+
+    pub(super) fn has_ended(&self, id: &str) -> bool {
+        self.ended.iter().any(|ended| ended == id)
+    }
+
     pub(super) fn is_active(&self, conversation: &ConversationId) -> bool {
         self.active(conversation).is_some()
     }
 
-    fn active(&self, conversation: &ConversationId) -> Option<&String> {
+    pub(super) fn active(&self, conversation: &ConversationId) -> Option<&String> {
         self.all
             .iter()
             .find(|(_, query)| query.conversation == *conversation && query.life == Life::Running)
@@ -122,7 +144,7 @@ impl Queries {
     }
 
     /// The query of a line: by its key, else by its run.
-    fn of_line(&self, line: &Map<String, Value>) -> Option<String> {
+    pub(super) fn of_line(&self, line: &Map<String, Value>) -> Option<String> {
         let id = word(line, "requestId");
         if self.all.contains_key(id) {
             return Some(id.to_owned());
@@ -141,39 +163,54 @@ impl Queries {
         Some((query.conversation.clone(), query.run.clone()))
     }
 
-    pub(super) fn are_leased(&self) -> bool {
+    /// Whether the agent itself shows a call of this tool, under whatever prefix it has there.
+    pub(super) fn shows_tool(&self, place: &Option<(ConversationId, RunId)>, name: &str) -> bool {
+        let Some((_, run)) = place else { return false };
         self.all
             .values()
-            .any(|query| query.is_leased && query.life == Life::Running)
+            .filter(|query| query.run == *run)
+            .flat_map(|query| &query.tools)
+            .any(|(_, shown)| shown.ends_with(name))
     }
 
-    pub(super) fn deadline(&self) -> Option<Moment> {
+    /// When to look again; `lease` is how long a query may be silent.
+    pub(super) fn deadline(&self, lease: Option<Duration>) -> Option<Moment> {
         self.all
             .values()
             .filter_map(|query| match query.life {
-                Life::Failed { until } => Some(until),
-                Life::Running => query.stop_until,
+                Life::Failed { until } | Life::Stopped { until } => Some(until),
+                Life::Running => lease.map(|lease| query.heard.after(lease)),
             })
-            .min()
+            .min_by_key(|moment| moment.mono_ms)
+    }
+}
+
+/// The id of a part of an answer. The first one has the id that the journal knows.
+pub(super) fn part_id(turn: &str, at: usize) -> RemoteId {
+    match at {
+        0 => RemoteId::from(turn),
+        more => RemoteId::from(format!("{turn}/{more}")),
     }
 }
 
 impl Query {
-    pub(super) fn answer_turn(&self) -> &str {
-        &self.answer_turn
-    }
-
-    /// The first part has the id that the journal knows; the others live until history is read.
-    fn part_id(&self, at: usize) -> RemoteId {
-        match at {
-            0 => RemoteId::from(self.answer_turn.as_str()),
-            more => RemoteId::from(format!("{}/{more}", self.answer_turn)),
-        }
+    pub(super) fn part_id(&self, at: usize) -> RemoteId {
+        part_id(&self.answer_turn, at)
     }
 
     /// The whole text so far.
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         self.parts.concat()
+    }
+
+    /// Whether the parts say all of this text, so that they may stay.
+    pub(super) fn keeps_parts(&self, text: &str) -> bool {
+        self.parts.len() > 1
+            && self
+                .parts
+                .join("\n")
+                .split_whitespace()
+                .eq(text.split_whitespace())
     }
 
     pub(super) fn split(&mut self) {
@@ -202,35 +239,39 @@ impl Omi {
         let is_recording = self.pending.any(
             |asked| matches!(asked, Asked::Exchange { query } if query.conversation == conversation),
         );
-        if is_recording || self.queries.is_active(&conversation) {
+        if is_recording
+            || self.queries.is_active(&conversation)
+            || self.pictures.is_reading_for(&conversation)
+        {
             return self.refuse(
                 command,
                 RefusalCode::RunActive,
                 "The agent still works on the message before; it takes one at a time.",
             );
         }
-        let attachments = files
+        let (picture, attachments) = self.sort_files(files);
+        let picture = picture.map(|file| file.transfer);
+        let named: Vec<OutgoingFile> = files
             .iter()
-            .map(|file| {
-                json!({
-                    "attachmentId": format!("file-{}", self.ids.mint()),
-                    "displayName": file.name,
-                    "mimeType": file.media_type,
-                    "sizeBytes": file.size,
-                    "uri": super::tools::file_uri(&file.path),
-                })
-            })
+            .filter(|file| Some(file.transfer) != picture)
+            .cloned()
             .collect();
+        self.files_are_named(command, &named);
         let planned = Planned {
             command,
             conversation,
             text,
             attachments,
+            picture: None,
             effort,
             user_turn: format!("turn-{}", self.ids.mint()),
             answer_turn: format!("turn-{}", self.ids.mint()),
+            is_stopped: false,
         };
-        self.with_session(now, planned);
+        match picture {
+            Some(transfer) => self.read_picture(planned, transfer),
+            None => self.with_session(now, planned),
+        }
     }
 
     pub(super) fn record_exchange(&mut self, now: Moment, planned: Planned) {
@@ -263,6 +304,12 @@ impl Omi {
     /// Asks the question itself.
     pub(super) fn start_query(&mut self, now: Moment, planned: Planned, is_journaled: bool) {
         let command = planned.command;
+        if planned.is_stopped {
+            if is_journaled {
+                self.ask_repair(now, &planned.conversation, &[planned.answer_turn]);
+            }
+            return self.refuse(command, RefusalCode::Cancelled, super::ends::STOPPED_EARLY);
+        }
         let Some(chat) = self.chats.all.get(&planned.conversation) else {
             return self.refuse(command, RefusalCode::NotFound, "The conversation is gone.");
         };
@@ -284,6 +331,9 @@ impl Omi {
         }
         if !planned.attachments.is_empty() {
             line["attachments"] = json!(planned.attachments);
+        }
+        if let Some(picture) = planned.picture {
+            line["imageBase64"] = json!(picture);
         }
         let id = self.ids.mint();
         let run = RunId::from(id.as_str());
@@ -313,9 +363,9 @@ impl Omi {
             has_worked: false,
             model: None,
             started: now,
+            heard: now,
             life: Life::Running,
-            is_leased: false,
-            stop_until: None,
+            interrupted: None,
             stop_missed: false,
             tools: Vec::new(),
         };
@@ -324,7 +374,7 @@ impl Omi {
         self.done(command);
     }
 
-    fn write_query(&mut self, mut line: Value, id: &str) {
+    pub(super) fn write_query(&mut self, mut line: Value, id: &str) {
         if let Some(fields) = line.as_object_mut() {
             for field in &self.queries.refused {
                 fields.remove(field);
@@ -332,49 +382,6 @@ impl Omi {
         }
         self.envelope(&mut line, id);
         self.write(line);
-    }
-
-    pub(super) fn cancel_run(
-        &mut self,
-        now: Moment,
-        command: CommandId,
-        conversation: &ConversationId,
-    ) {
-        let Some(id) = self.queries.active(conversation).cloned() else {
-            return self.refuse(
-                command,
-                RefusalCode::NotFound,
-                "Nothing runs in this conversation, so there is nothing to stop.",
-            );
-        };
-        self.interrupt(&id);
-        if let Some(query) = self.queries.all.get_mut(&id) {
-            query.stop_until = Some(now.after(STOP_PATIENCE));
-            let run = query.run.clone();
-            self.say(Topic::Run(RunEvent::PhaseChanged {
-                conversation: conversation.clone(),
-                run,
-                phase: RunPhase::Cancelling,
-            }));
-        }
-        self.done(command);
-    }
-
-    fn interrupt(&mut self, id: &str) {
-        let mut line = json!({"type": "interrupt"});
-        self.envelope(&mut line, id);
-        self.write(line);
-    }
-
-    pub(super) fn on_cancel_ack(&mut self, line: &Map<String, Value>) {
-        let accepted = line.get("accepted").and_then(Value::as_bool) == Some(true);
-        if let Some(query) = self
-            .queries
-            .of_line(line)
-            .and_then(|id| self.queries.all.get_mut(&id))
-        {
-            query.stop_missed = !accepted;
-        }
     }
 
     pub(super) fn on_streamed(&mut self, now: Moment, kind: &str, line: &Map<String, Value>) {
@@ -385,12 +392,14 @@ impl Omi {
         let Some(query) = self.queries.all.get_mut(&id) else {
             return;
         };
+        query.heard = now;
         if query.run_id.is_empty() {
             query.run_id = word(line, "runId").to_owned();
         }
         let conversation = query.conversation.clone();
-        if std::mem::take(&mut query.stop_missed) && query.stop_until.is_some() {
-            self.interrupt(&id);
+        let is_stopped = matches!(query.life, Life::Stopped { .. });
+        if is_stopped {
+            self.stop_again(now, &id);
         }
         let Some(query) = self.queries.all.get_mut(&id) else {
             return;
@@ -401,6 +410,17 @@ impl Omi {
         if !attempt.is_empty() {
             query.attempt = attempt.to_owned();
         }
+        if kind == "turn_activity" {
+            self.session.is_leased = true;
+            if !is_stopped {
+                self.say(Topic::Run(RunEvent::Active { conversation }));
+            }
+            return;
+        }
+        // Stopped here at once, whatever still comes.
+        if is_stopped {
+            return;
+        }
         // Text of an attempt that broke off may come again.
         if is_new_attempt {
             self.drop_parts(&id);
@@ -408,21 +428,11 @@ impl Omi {
         let Some(query) = self.queries.all.get_mut(&id) else {
             return;
         };
-        if kind == "turn_activity" {
-            query.is_leased = true;
-            self.say(Topic::Run(RunEvent::Active { conversation }));
-            return;
-        }
         if kind == "model_used" {
             query.model = Some(word(line, "model").to_owned());
             return;
         }
-        // Stopped here at once, whatever still comes.
-        let is_stopping = query.stop_until.is_some();
-        if is_stopping && matches!(kind, "text_delta" | "thinking_delta") {
-            return;
-        }
-        self.wake(&id, is_stopping);
+        self.wake(&id);
         match kind {
             "text_delta" => self.on_text(&id, line),
             "thinking_delta" => self.on_thinking(&id, line),
@@ -431,7 +441,7 @@ impl Omi {
     }
 
     /// Something of the run was seen: it works, or works again.
-    fn wake(&mut self, id: &str, is_stopping: bool) {
+    fn wake(&mut self, id: &str) {
         let Some(query) = self.queries.all.get_mut(id) else {
             return;
         };
@@ -449,7 +459,6 @@ impl Omi {
         }
         if let Some(query) = self.queries.all.get_mut(id)
             && !std::mem::replace(&mut query.has_worked, true)
-            && !is_stopping
         {
             self.say(Topic::Run(RunEvent::PhaseChanged {
                 conversation,
@@ -508,7 +517,7 @@ impl Omi {
         };
         self.say(Topic::Timeline(event));
         // An answer that comes shows that the sign-in works.
-        self.on_auth_success();
+        self.signed_in();
     }
 
     fn on_thinking(&mut self, id: &str, line: &Map<String, Value>) {
@@ -523,292 +532,5 @@ impl Omi {
             patch: TextPatch::Append(bounded(word(line, "text"), TEXT_LIMIT)),
         };
         self.say(Topic::Timeline(event));
-    }
-
-    pub(super) fn on_result(&mut self, now: Moment, line: &Map<String, Value>) {
-        let Some(id) = self.queries.of_line(line) else {
-            return;
-        };
-        let Some(mut query) = self.queries.all.remove(&id) else {
-            return;
-        };
-        for (key, field) in [("runId", 0), ("attemptId", 1)] {
-            let value = word(line, key);
-            if !value.is_empty() {
-                match field {
-                    0 => query.run_id = value.to_owned(),
-                    _ => query.attempt = value.to_owned(),
-                }
-            }
-        }
-        let failed = line.get("failure").is_some_and(Value::is_object);
-        let outcome = match word(line, "terminalStatus") {
-            "succeeded" | "completed" => RunOutcome::Completed,
-            "" if !failed => RunOutcome::Completed,
-            "cancelled" | "canceled" => RunOutcome::Cancelled,
-            _ => failure(line),
-        };
-        let said = bounded(word(line, "text"), TEXT_LIMIT);
-        let text = match outcome {
-            RunOutcome::Completed if !said.is_empty() => said,
-            _ if said.len() > query.text().len() => said,
-            _ => query.text(),
-        };
-        let attachments = self.artifacts_of(&query, line);
-        let cost = line.get("costUsd").and_then(Value::as_f64);
-        let footer = Footer {
-            model: query.model.as_deref().map(SafeText::label),
-            tokens_in: number(line, "inputTokens"),
-            tokens_out: number(line, "outputTokens"),
-            tokens_cached: number(line, "cacheReadTokens").filter(|count| *count > 0),
-            latency_ms: u64::try_from(now.since(query.started).as_millis()).ok(),
-            cost_micro_usd: cost
-                .filter(|cost| *cost > 0.0)
-                .map(|cost| (cost * 1_000_000.0).round() as u64),
-            ..Footer::default()
-        };
-        self.end(now, query, text, footer, outcome);
-        for event in attachments {
-            self.say(event);
-        }
-    }
-
-    /// The end of a query, on the screen and in the journal.
-    fn end(
-        &mut self,
-        now: Moment,
-        query: Query,
-        text: String,
-        footer: Footer,
-        outcome: RunOutcome,
-    ) {
-        let conversation = query.conversation.clone();
-        self.end_tools(&query, &outcome);
-        self.expire_questions_of(&query.run);
-        let is_interrupted = outcome != RunOutcome::Completed;
-        let same = |a: &str, b: &str| a.split_whitespace().eq(b.split_whitespace());
-        // The parts stay where they are when they are all of the text; else the whole replaces them.
-        if query.parts.len() > 1 && same(&query.parts.join("\n"), &text) {
-            let last = query.parts.len() - 1;
-            for (at, part) in query.parts.iter().enumerate() {
-                self.say(Topic::Timeline(TimelineEvent::Ended {
-                    conversation: conversation.clone(),
-                    remote: query.part_id(at),
-                    text: Some(part.trim().to_owned()),
-                    reasoning: None,
-                    footer: if at == last {
-                        footer.clone()
-                    } else {
-                        Footer::default()
-                    },
-                    sent_at_ms: Some(now.wall_ms),
-                    is_interrupted: is_interrupted && at == last,
-                }));
-            }
-        } else if !text.is_empty() {
-            let others: Vec<RemoteId> =
-                (1..query.parts.len()).map(|at| query.part_id(at)).collect();
-            if !others.is_empty() {
-                self.say(Topic::Timeline(TimelineEvent::Deleted {
-                    conversation: conversation.clone(),
-                    remotes: others,
-                }));
-            }
-            if query.parts.is_empty() {
-                self.say(Topic::Timeline(TimelineEvent::Patched {
-                    conversation: conversation.clone(),
-                    remote: query.part_id(0),
-                    run: Some(query.run.clone()),
-                    part: Part::Body,
-                    patch: TextPatch::Replace(text.clone()),
-                }));
-            }
-            self.say(Topic::Timeline(TimelineEvent::Ended {
-                conversation: conversation.clone(),
-                remote: query.part_id(0),
-                text: Some(text.clone()),
-                reasoning: None,
-                footer,
-                sent_at_ms: Some(now.wall_ms),
-                is_interrupted,
-            }));
-        }
-        if query.life == Life::Running || outcome == RunOutcome::Completed {
-            self.say(Topic::Run(RunEvent::Finished {
-                conversation: conversation.clone(),
-                run: query.run.clone(),
-                outcome,
-            }));
-        }
-        self.touch(now, &conversation);
-        if !query.is_journaled {
-            return;
-        }
-        if query.run_id.is_empty() || query.attempt.is_empty() {
-            return self.ask_repair(now, &conversation, &[query.answer_turn]);
-        }
-        let mut line = json!({
-            "type": "journal_terminalize_turn",
-            "terminalization": {
-                "turnId": query.answer_turn,
-                "producingRunId": query.run_id,
-                "producingAttemptId": query.attempt,
-                "disposition": "accept",
-                "content": text,
-            },
-        });
-        self.put_surface(&mut line, &conversation);
-        self.ask(now, line, Asked::Terminalize);
-    }
-
-    pub(super) fn on_query_error(&mut self, now: Moment, line: &Map<String, Value>) {
-        let id = word(line, "requestId").to_owned();
-        let message = word(line, "message");
-        if let Some(field) = message
-            .split_once("query_wire_field_not_allowed:")
-            .map(|(_, rest)| rest.trim().to_owned())
-            && !self.queries.refused.contains(&field)
-            && let Some(query) = self.queries.all.remove(&id)
-        {
-            // An older runtime: once more without the field, and never with it again.
-            self.queries.refused.push(field);
-            let again = self.ids.mint();
-            let outgoing = query.line.clone();
-            self.queries.all.insert(again.clone(), query);
-            return self.write_query(outgoing, &again);
-        }
-        let Some(query) = self.queries.all.get_mut(&id) else {
-            return;
-        };
-        let was_running = query.life == Life::Running;
-        query.life = Life::Failed {
-            until: now.after(AFTERLIFE),
-        };
-        if !was_running {
-            return;
-        }
-        let (conversation, run) = (query.conversation.clone(), query.run.clone());
-        self.say(Topic::Run(RunEvent::Finished {
-            conversation,
-            run,
-            outcome: failure(line),
-        }));
-    }
-
-    pub(super) fn expire_queries(&mut self, now: Moment) {
-        let due: Vec<String> = self
-            .queries
-            .all
-            .iter()
-            .filter(|(_, query)| match query.life {
-                Life::Failed { until } => until.mono_ms <= now.mono_ms,
-                Life::Running => query
-                    .stop_until
-                    .is_some_and(|until| until.mono_ms <= now.mono_ms),
-            })
-            .map(|(id, _)| id.clone())
-            .collect();
-        for id in due {
-            if let Some(query) = self.queries.all.remove(&id) {
-                let text = query.text();
-                self.end(now, query, text, Footer::default(), RunOutcome::Cancelled);
-            }
-        }
-    }
-
-    /// The process is gone and its runs with it. Nothing is sent a second time by itself.
-    pub(super) fn cut_queries(&mut self) {
-        self.queries.refused.clear();
-        for (_, query) in std::mem::take(&mut self.queries.all) {
-            self.end_tools(&query, &RunOutcome::Lost);
-            for at in 0..query.parts.len() {
-                self.say(Topic::Timeline(TimelineEvent::Ended {
-                    conversation: query.conversation.clone(),
-                    remote: query.part_id(at),
-                    text: None,
-                    reasoning: None,
-                    footer: Footer::default(),
-                    sent_at_ms: None,
-                    is_interrupted: at + 1 == query.parts.len(),
-                }));
-            }
-            if query.life == Life::Running {
-                self.say(Topic::Run(RunEvent::Finished {
-                    conversation: query.conversation,
-                    run: query.run,
-                    outcome: RunOutcome::Lost,
-                }));
-            }
-        }
-    }
-
-    /// What a document of the runtime's own functions shows.
-    pub(super) fn invoke(&mut self, now: Moment, id: CommandId, function: &str, argument: &str) {
-        if !self
-            .session
-            .control_tools
-            .iter()
-            .any(|tool| tool == function)
-        {
-            return self.refuse(
-                id,
-                RefusalCode::Unsupported,
-                "This runtime has no such function.",
-            );
-        }
-        let input = match function {
-            "get_agent_run" => json!({"runId": argument.trim()}),
-            _ => json!({}),
-        };
-        let line = json!({"type": "direct_control_tool", "name": function, "input": input});
-        let title = function.replace('_', " ");
-        self.ask(now, line, Asked::Control { command: id, title });
-    }
-
-    pub(super) fn on_control_result(&mut self, line: &Map<String, Value>) {
-        let Some(Asked::Control { command, title }) = self.pending.take(word(line, "requestId"))
-        else {
-            return self.odd("a result of a function that nobody asked for");
-        };
-        let result = word(line, "result");
-        let pretty = serde_json::from_str::<Value>(result)
-            .and_then(|value| serde_json::to_string_pretty(&value))
-            .unwrap_or_else(|_| result.to_owned());
-        let body = SafeText::prose(&format!("```json\n{}\n```", bounded(&pretty, 64 * 1024)));
-        self.finish(
-            command,
-            CommandOutcome::Done(crate::domain::Reply::Document {
-                title: SafeText::label(&title),
-                body,
-            }),
-        );
-    }
-}
-
-/// A failure with what the person can do about it.
-fn failure(line: &Map<String, Value>) -> RunOutcome {
-    let code = line
-        .get("failure")
-        .and_then(Value::as_object)
-        .map_or("", |failure| word(failure, "failureCode"));
-    let hint = match code {
-        "cancelled" => return RunOutcome::Cancelled,
-        "authentication" => "Sign in again with the agent's own program, then send it again.",
-        "quota_exceeded" => "A limit is reached; try again later.",
-        "invalid_request" => "Change the message before you send it again.",
-        "timeout" | "transport_interruption" => "Send the message again.",
-        "adapter_unavailable" | "adapter_incompatible" => {
-            "Choose another adapter with the profile of the conversation."
-        }
-        "bridge_start_failed" | "provider_setup_needed" => {
-            "Set the adapter up in the environment of the account, then connect again."
-        }
-        "stale_owner" => "Connect again: the runtime runs for another owner.",
-        "policy_denied" => "The runtime does not allow this.",
-        _ => "Look at what was done before you send the message again.",
-    };
-    RunOutcome::Failed {
-        error: SafeText::prose(&failure_words(line)),
-        hint: hint.into(),
     }
 }

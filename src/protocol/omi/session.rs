@@ -1,11 +1,11 @@
-//! The life of the process as seen from its lines: init, owner, sign-in, signs of life, its end.
+//! The life of the process as seen from its lines: init, owner, token, signs of life, its end.
 //! Must not touch conversations.
 
-use super::{Omi, word};
+use super::{Asked, Omi, control, number, word};
 use crate::config::account::ProcessEndpoint;
 use crate::domain::{
-    AttachmentLimits, Capabilities, HistoryPaging, Identity, LinkEvent, LinkState, LoginMethod,
-    LoginNeed, Moment, Secret, ServerFunction, Severity, Support, SyncEvent, Topic,
+    AttachmentLimits, Capabilities, HistoryPaging, Identity, LinkEvent, LinkState, Moment, Secret,
+    Severity, Support, SyncEvent, Topic,
 };
 use crate::link::CloseReason;
 use crate::protocol::decode::notice;
@@ -20,6 +20,10 @@ pub(super) const VERSION: u64 = 2;
 const INIT_PATIENCE: Duration = Duration::from_secs(30);
 /// A runtime that promised signs of life and gives none for so long is frozen.
 const LEASE: Duration = Duration::from_secs(60);
+/// A token is renewed this long before it ends.
+const BEFORE_ITS_END: Duration = Duration::from_secs(5 * 60);
+/// The same for a token that does not say when it ends, and after one that ended already.
+const TOKEN_LIFE: Duration = Duration::from_secs(45 * 60);
 /// How often a sign of life is passed on.
 const HEARD_EVERY: Duration = Duration::from_secs(5);
 /// The fact that holds an owner made here.
@@ -52,15 +56,27 @@ pub(super) struct Session {
     pub(super) owner: String,
     owner_is_new: bool,
     pub(super) verdict: Option<Retry>,
-    heard: Moment,
+    pub(super) heard: Moment,
     told: Option<Moment>,
-    needs_login: bool,
+    /// This process promises signs of life: one was seen.
+    pub(super) is_leased: bool,
+    /// A fresh token can be had at any time.
+    pub(super) renews: bool,
+    /// When the token is read anew.
+    token_until: Option<Moment>,
+    pub(super) sign_in: super::signin::SignIn,
+    /// With what new sessions begin, as the runtime confirmed it.
+    pub(super) defaults: Option<super::profile::Pinned>,
     pub(super) adapters: Vec<String>,
     pub(super) control_tools: Vec<String>,
 }
 
 impl Session {
-    pub(super) fn new(endpoint: &ProcessEndpoint, facts: &BTreeMap<String, String>) -> Self {
+    pub(super) fn new(
+        endpoint: &ProcessEndpoint,
+        renews: bool,
+        facts: &BTreeMap<String, String>,
+    ) -> Self {
         let owner = endpoint
             .owner
             .clone()
@@ -69,6 +85,7 @@ impl Session {
         Self {
             owner_is_new: owner.is_empty(),
             owner,
+            renews,
             ..Self::default()
         }
     }
@@ -81,12 +98,19 @@ impl Session {
         self.stage == Stage::Down
     }
 
-    /// When to look again; `is_leased` while a query promised signs of life.
-    pub(super) fn deadline(&self, is_leased: bool) -> Option<Moment> {
+    /// How long a query may be silent; none when this process promised nothing.
+    pub(super) fn lease(&self) -> Option<Duration> {
+        (self.is_ready() && self.is_leased).then_some(LEASE)
+    }
+
+    pub(super) fn deadline(&self) -> Option<Moment> {
         match self.stage {
             Stage::Starting { until } => Some(until),
-            Stage::Ready if is_leased => Some(self.heard.after(LEASE)),
-            Stage::Down | Stage::Ready => None,
+            Stage::Ready => [self.token_until, self.sign_in.until()]
+                .into_iter()
+                .flatten()
+                .min_by_key(|moment| moment.mono_ms),
+            Stage::Down => None,
         }
     }
 }
@@ -104,7 +128,9 @@ impl Omi {
     pub(super) fn session_down(&mut self, was_ready: bool, reason: &CloseReason) {
         self.session.stage = Stage::Down;
         self.session.told = None;
-        self.session.needs_login = false;
+        self.session.is_leased = false;
+        self.session.token_until = None;
+        self.session.sign_in.forget();
         if let CloseReason::Exited { stderr_tail, .. } = reason {
             let is_memory = [
                 "JavaScript heap out of memory",
@@ -135,7 +161,7 @@ impl Omi {
         self.close(Retry::Never);
     }
 
-    fn close(&mut self, retry: Retry) {
+    pub(super) fn close(&mut self, retry: Retry) {
         self.session.verdict = Some(retry);
         self.session.stage = Stage::Down;
         self.out.push_back(Output::Close {
@@ -207,12 +233,35 @@ impl Omi {
             self.tell(event);
         }
         self.introduce();
+        self.time_token(now);
+        self.set_defaults(now);
         self.say(Topic::Link(LinkEvent::Changed(LinkState::Ready)));
         self.list_chats();
+        self.look_for_lost(now);
+    }
+
+    /// Agents that the agent starts itself work in the person's folder too, not among the files of
+    /// the runtime.
+    fn set_defaults(&mut self, now: Moment) {
+        let Some(profile) = self.creation_profile() else {
+            return;
+        };
+        let mut line = profile;
+        line["type"] = json!("configure_default_execution_profile");
+        self.ask(now, line, Asked::Defaults);
+    }
+
+    pub(super) fn on_defaults_kept(&mut self, line: &Map<String, Value>) {
+        self.pending.take(word(line, "requestId"));
+        let defaults = super::profile::Pinned {
+            generation: number(line, "preferenceGeneration").unwrap_or(1),
+            ..super::profile::pinned(line)
+        };
+        self.session.defaults = Some(defaults);
     }
 
     /// Names the owner; no answer comes to either line.
-    fn introduce(&mut self) {
+    pub(super) fn introduce(&mut self) {
         let owner = self.session.owner.clone();
         match self.secret.as_ref().filter(|secret| !secret.is_empty()) {
             Some(secret) => {
@@ -223,11 +272,26 @@ impl Omi {
         }
     }
 
-    pub(super) fn renew_secret(&mut self, secret: Secret) {
+    pub(super) fn renew_secret(&mut self, now: Moment, secret: Secret) {
         self.secret = Some(secret);
         if self.session.is_ready() {
             self.introduce();
+            self.time_token(now);
         }
+    }
+
+    /// Plans when a token that can be renewed is read anew.
+    fn time_token(&mut self, now: Moment) {
+        self.session.token_until = None;
+        let Some(secret) = self.secret.as_ref().filter(|_| self.session.renews) else {
+            return;
+        };
+        let left = end_of_token(secret.expose())
+            .and_then(|end_ms| u64::try_from(end_ms - now.wall_ms).ok())
+            .map(Duration::from_millis)
+            .and_then(|left| left.checked_sub(BEFORE_ITS_END))
+            .unwrap_or(TOKEN_LIFE);
+        self.session.token_until = Some(now.after(left));
     }
 
     pub(super) fn hear(&mut self, now: Moment) {
@@ -258,86 +322,47 @@ impl Omi {
                 self.tell(event);
                 self.close(Retry::Backoff);
             }
-            Stage::Ready if self.queries.are_leased() && now.since(self.session.heard) >= LEASE => {
-                let event = notice(
-                    Severity::Error,
-                    None,
-                    "The Omi runtime is frozen",
-                    "It gave no sign of life for a minute. It is ended and started again; nothing \
-                     is sent a second time by itself.",
-                );
-                self.tell(event);
-                self.close(Retry::Soon);
-            }
-            _ => {}
-        }
-    }
-
-    pub(super) fn on_auth_required(&mut self, line: &Map<String, Value>) {
-        self.session.needs_login = true;
-        let methods = line.get("methods").and_then(Value::as_array);
-        let methods = methods
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_object)
-            .take(16)
-            .map(|method| {
-                let name = match word(method, "displayName") {
-                    "" => word(method, "id"),
-                    name => name,
-                };
-                let detail = match (method.get("args"), method.get("env")) {
-                    (Some(Value::Array(args)), _) => args
-                        .iter()
-                        .filter_map(Value::as_str)
-                        .collect::<Vec<_>>()
-                        .join(" "),
-                    (_, Some(Value::Object(env))) => {
-                        env.keys().cloned().collect::<Vec<_>>().join(", ")
-                    }
-                    _ => String::new(),
-                };
-                LoginMethod {
-                    name: SafeText::label(name),
-                    detail: SafeText::label(&detail),
+            Stage::Ready => {
+                if self
+                    .session
+                    .token_until
+                    .is_some_and(|until| until.mono_ms <= now.mono_ms)
+                {
+                    self.session.token_until = Some(now.after(TOKEN_LIFE));
+                    self.out.push_back(Output::WantSecret);
                 }
-            })
-            .collect();
-        let url = Some(word(line, "authUrl")).filter(|url| !url.is_empty());
-        let hint = if url.is_some() {
-            "The sign-in page answers to a port of the machine the runtime runs on; over SSH that \
-             port must be forwarded. It waits two minutes."
-        } else {
-            "Sign in with the agent's own program, then connect again."
-        };
-        self.say(Topic::Link(LinkEvent::Changed(LinkState::NeedsLogin(
-            LoginNeed {
-                url: url.map(SafeText::label),
-                methods,
-                hint: hint.into(),
-            },
-        ))));
+                self.expire_sign_in(now);
+            }
+            Stage::Starting { .. } | Stage::Down => {}
+        }
     }
 
-    /// The sign-in worked: said, or shown by an answer that comes.
-    pub(super) fn on_auth_success(&mut self) {
-        if std::mem::take(&mut self.session.needs_login) && self.session.is_ready() {
-            self.say(Topic::Link(LinkEvent::Changed(LinkState::Ready)));
-        }
+    /// Ends a process of which nothing comes any more.
+    pub(super) fn is_frozen(&mut self) {
+        let event = notice(
+            Severity::Error,
+            None,
+            "The Omi runtime is frozen",
+            "It gave no sign of life for a minute. It is ended and started again; nothing is sent \
+             a second time by itself.",
+        );
+        self.tell(event);
+        self.close(Retry::Soon);
     }
 }
 
+/// Wall milliseconds at which a token ends, where it says so (the `exp` of a JWT).
+fn end_of_token(token: &str) -> Option<i64> {
+    use base64::Engine as _;
+    let claims = token.split('.').nth(1)?;
+    let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD
+        .decode(claims.trim_end_matches('='))
+        .ok()?;
+    let claims: Map<String, Value> = serde_json::from_slice(&bytes).ok()?;
+    claims.get("exp")?.as_i64()?.checked_mul(1000)
+}
+
 fn capabilities_of(tools: &[String]) -> Capabilities {
-    let function = |name: &str, title, argument_hint| {
-        tools
-            .iter()
-            .any(|tool| tool == name)
-            .then(|| ServerFunction {
-                name: name.to_owned(),
-                title,
-                argument_hint,
-            })
-    };
     Capabilities {
         create_conversation: Support::Yes,
         create_thread: Support::No("Omi has no threads; begin a new conversation"),
@@ -374,17 +399,19 @@ fn capabilities_of(tools: &[String]) -> Capabilities {
             pictures: None,
         },
         text_limit: None,
-        functions: [
-            function("list_agent_sessions", "Omi: sessions of the agent", ""),
-            function(
-                "get_agent_run",
-                "Omi: one run of the agent",
-                "id of the run",
-            ),
-            function("list_desktop_action_queue", "Omi: what waits for you", ""),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
+        functions: control::functions(tools),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::end_of_token;
+
+    #[test]
+    fn a_token_says_when_it_ends_or_nothing() {
+        // {"sub":"ada","exp":1767229200}
+        let token = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEiLCJleHAiOjE3NjcyMjkyMDB9.x";
+        assert_eq!(end_of_token(token), Some(1_767_229_200_000));
+        assert_eq!(end_of_token("opaque"), None);
     }
 }

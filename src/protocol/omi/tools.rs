@@ -1,16 +1,16 @@
 //! Calls of tools, the todo list that one of them keeps, and the files an answer brought.
 
-use super::queries::Query;
 use super::{Omi, number, word};
 use crate::domain::{
     Attachment, AttachmentEvent, AttachmentId, AttachmentKind, AttachmentSource, AttachmentState,
-    Direction, Moment, RemoteId, RunEvent, RunOutcome, TimelineEvent, ToolCall, ToolCallId,
-    ToolStatus, Topic,
+    ConversationId, Direction, Moment, RemoteId, RunEvent, RunId, RunOutcome, TimelineEvent,
+    ToolCall, ToolCallId, ToolStatus, Topic,
 };
 use crate::protocol::decode::{TOOL_TEXT_LIMIT, bounded};
 use crate::protocol::tools;
 use crate::text::SafeText;
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -86,64 +86,91 @@ impl Omi {
     }
 
     /// Calls that did not say their end end with their run.
-    pub(super) fn end_tools(&mut self, query: &Query, outcome: &RunOutcome) {
+    pub(super) fn end_tools(
+        &mut self,
+        conversation: &ConversationId,
+        run: &RunId,
+        tools: &[(String, String)],
+        outcome: &RunOutcome,
+    ) {
         let status = match outcome {
             RunOutcome::Completed => ToolStatus::Completed,
             RunOutcome::Cancelled => ToolStatus::Cancelled,
             RunOutcome::Failed { .. } | RunOutcome::Lost => ToolStatus::Failed,
         };
-        for (call, name) in &query.tools {
+        for (call, name) in tools {
             let mut tool = ToolCall::new(ToolCallId::from(call.as_str()), SafeText::label(name));
-            tool.run = Some(query.run.clone());
+            tool.run = Some(run.clone());
             tool.status = status;
             self.say(Topic::Run(RunEvent::ToolChanged {
-                conversation: query.conversation.clone(),
+                conversation: conversation.clone(),
                 tool: Box::new(tool),
             }));
         }
     }
+}
 
-    /// Files of an answer: they are on this machine already.
-    pub(super) fn artifacts_of(&self, query: &Query, line: &Map<String, Value>) -> Vec<Topic> {
-        let list = line.get("artifacts").and_then(Value::as_array);
-        list.into_iter()
-            .flatten()
-            .filter_map(Value::as_object)
-            .take(FILE_LIMIT)
-            .filter_map(|artifact| {
-                let path = file_path(word(artifact, "uri"))?;
-                let media_type = word(artifact, "mimeType");
-                let kind = match media_type.split('/').next() {
-                    Some("image") => AttachmentKind::Image,
-                    Some("audio") => AttachmentKind::Audio,
-                    Some("video") => AttachmentKind::Video,
-                    _ => AttachmentKind::Document,
-                };
-                let base = path.file_name().map(|name| name.to_string_lossy());
-                let name = match word(artifact, "displayName") {
-                    "" => base.unwrap_or_default().into_owned(),
-                    name => name.to_owned(),
-                };
-                let attachment = Attachment {
-                    id: AttachmentId::from(word(artifact, "artifactId")),
-                    message: Some(RemoteId::from(query.answer_turn())),
-                    direction: Direction::In,
-                    name: SafeText::label(&name),
-                    media_type: SafeText::label(media_type),
-                    kind,
-                    size: number(artifact, "sizeBytes"),
-                    may_preview: kind == AttachmentKind::Image,
-                    expires_at_ms: None,
-                    source: AttachmentSource::LocalFile(path.clone()),
-                    state: AttachmentState::Present { path },
-                };
-                Some(Topic::Attachment(AttachmentEvent::Added {
-                    conversation: query.conversation.clone(),
-                    attachment: Box::new(attachment),
-                }))
-            })
-            .collect()
+/// Files of an answer: they are on this machine already. Both lists of a result may name the same
+/// file.
+pub(super) fn artifacts_of(
+    conversation: &ConversationId,
+    message: &RemoteId,
+    line: &Map<String, Value>,
+) -> Vec<Topic> {
+    let mut seen = BTreeSet::new();
+    ["artifacts", "completionDeltaArtifacts"]
+        .into_iter()
+        .filter_map(|list| line.get(list).and_then(Value::as_array))
+        .flatten()
+        .filter_map(Value::as_object)
+        .filter(|artifact| seen.insert(word(artifact, "artifactId")))
+        .take(FILE_LIMIT)
+        .filter_map(|artifact| {
+            let attachment = file_of(artifact, message)?;
+            Some(Topic::Attachment(AttachmentEvent::Added {
+                conversation: conversation.clone(),
+                attachment: Box::new(attachment),
+            }))
+        })
+        .collect()
+}
+
+/// A file that an agent made; none for addresses that are not files of this machine, and for what
+/// was deleted.
+fn file_of(artifact: &Map<String, Value>, message: &RemoteId) -> Option<Attachment> {
+    if matches!(word(artifact, "lifecycleState"), "deleted" | "discarded" | "expired") {
+        return None;
     }
+    let path = file_path(word(artifact, "uri"))?;
+    let media_type = word(artifact, "mimeType");
+    let kind = match media_type.split('/').next() {
+        Some("image") => AttachmentKind::Image,
+        Some("audio") => AttachmentKind::Audio,
+        Some("video") => AttachmentKind::Video,
+        _ => AttachmentKind::Document,
+    };
+    let base = path.file_name().map(|name| name.to_string_lossy());
+    let name = match word(artifact, "displayName") {
+        "" => base.unwrap_or_default().into_owned(),
+        name => name.to_owned(),
+    };
+    let id = match word(artifact, "artifactId") {
+        "" => path.to_string_lossy().into_owned(),
+        id => id.to_owned(),
+    };
+    Some(Attachment {
+        id: AttachmentId::from(id),
+        message: Some(message.clone()),
+        direction: Direction::In,
+        name: SafeText::label(&name),
+        media_type: SafeText::label(media_type),
+        kind,
+        size: number(artifact, "sizeBytes"),
+        may_preview: kind == AttachmentKind::Image,
+        expires_at_ms: None,
+        source: AttachmentSource::LocalFile(path.clone()),
+        state: AttachmentState::Present { path },
+    })
 }
 
 /// The path of a `file:` address; none for addresses of other kinds and other machines.

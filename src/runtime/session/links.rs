@@ -12,6 +12,9 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+/// How long the other side has to go when the program ends, before it is made to.
+const LAST_GRACE: Duration = Duration::from_millis(400);
+
 /// Where the other side of a link is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
@@ -170,12 +173,16 @@ impl Links {
 
     /// Lets the link go in the background.
     pub fn leave(&mut self, last: Vec<Frame>, grace: Duration) {
+        let grace = match self.place {
+            Place::Process(_) => grace.max(self.place.grace()),
+            Place::Network(_) | Place::Recording(_) => grace,
+        };
+        self.leave_within(last, grace);
+    }
+
+    fn leave_within(&mut self, last: Vec<Frame>, grace: Duration) {
         if let Some(standing) = self.standing.take() {
             self.backoff.link_lived(standing.since.elapsed());
-            let grace = match self.place {
-                Place::Process(_) => grace.max(self.place.grace()),
-                Place::Network(_) | Place::Recording(_) => grace,
-            };
             self.leaving = Some(tokio::spawn(async move {
                 let _ = standing.link.close(last, grace).await;
             }));
@@ -190,6 +197,11 @@ impl Links {
     pub fn leave_quietly(&mut self) {
         let grace = self.place.grace();
         self.leave(Vec::new(), grace);
+    }
+
+    /// Lets the link go because the program ends: a person waits for their prompt.
+    pub fn leave_at_the_end(&mut self) {
+        self.leave_within(Vec::new(), self.place.grace().min(LAST_GRACE));
     }
 
     /// Plans the next attempt; none when there is none.

@@ -178,7 +178,7 @@ impl Task {
             let woken = self.wait().await;
             self.on_woken(woken);
         }
-        self.links.leave_quietly();
+        self.links.leave_at_the_end();
         self.links.gone().await;
     }
 
@@ -361,6 +361,12 @@ impl Task {
             }
             SessionInput::Connect => self.dial(),
             SessionInput::RetryNow => match &self.links.standing {
+                // It stands and cannot be used: only a new one sees that the person signed in.
+                Some(_) if matches!(self.state, LinkState::NeedsLogin(_)) => {
+                    self.hang_up();
+                    self.links.forgive();
+                    self.dial();
+                }
                 Some(standing) => standing.link.probe(PROBE),
                 None => {
                     self.links.forgive();
