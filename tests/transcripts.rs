@@ -294,20 +294,63 @@ fn omi_never_sends_what_is_not_for_a_terminal() {
 #[test]
 fn omi_duties_outside_the_driver_have_their_tests() {
     for (what, file, test) in [
-        ("argument list, environment, state folder, lock", "src/protocol/omi/launch.rs", "each_account_has_a_folder_and_a_lock_of_its_own"),
-        ("lines both ways, last words at the end", "src/transport/child.rs", "lines_go_both_ways_and_the_exit_is_told_with_the_last_words"),
-        ("standard error is drained", "src/transport/child.rs", "a_runtime_that_only_talks_to_standard_error_is_not_blocked"),
-        ("stop line, then the end of input", "src/transport/child.rs", "the_stop_line_is_written_and_the_runtime_may_go_by_itself"),
-        ("kill with the group", "src/transport/child.rs", "a_group_that_will_not_go_is_killed_with_what_it_started"),
-        ("one program a state folder", "src/transport/child.rs", "two_programs_do_not_share_one_runtime"),
-        ("a line arrives in one piece", "src/transport/child.rs", "a_line_is_written_in_one_piece"),
-        ("cap of a line, with recovery", "src/transport/child/lines.rs", "a_line_that_is_too_long_is_left_out_and_the_next_one_is_not"),
-        ("a runtime that outlived this program", "src/transport/child/survivor.rs", "a_runtime_of_an_earlier_run_is_stopped_at_the_next_start"),
-        ("the hash of a tool's input", "src/protocol/omi/input_hash.rs", "the_hash_is_the_one_a_runtime_was_seen_to_send"),
+        (
+            "argument list, environment, state folder, lock",
+            "src/protocol/omi/launch.rs",
+            "each_account_has_a_folder_and_a_lock_of_its_own",
+        ),
+        (
+            "lines both ways, last words at the end",
+            "src/transport/child.rs",
+            "lines_go_both_ways_and_the_exit_is_told_with_the_last_words",
+        ),
+        (
+            "standard error is drained",
+            "src/transport/child.rs",
+            "a_runtime_that_only_talks_to_standard_error_is_not_blocked",
+        ),
+        (
+            "stop line, then the end of input",
+            "src/transport/child.rs",
+            "the_stop_line_is_written_and_the_runtime_may_go_by_itself",
+        ),
+        (
+            "kill with the group",
+            "src/transport/child.rs",
+            "a_group_that_will_not_go_is_killed_with_what_it_started",
+        ),
+        (
+            "one program a state folder",
+            "src/transport/child.rs",
+            "two_programs_do_not_share_one_runtime",
+        ),
+        (
+            "a line arrives in one piece",
+            "src/transport/child.rs",
+            "a_line_is_written_in_one_piece",
+        ),
+        (
+            "cap of a line, with recovery",
+            "src/transport/child/lines.rs",
+            "a_line_that_is_too_long_is_left_out_and_the_next_one_is_not",
+        ),
+        (
+            "a runtime that outlived this program",
+            "src/transport/child/survivor.rs",
+            "a_runtime_of_an_earlier_run_is_stopped_at_the_next_start",
+        ),
+        (
+            "the hash of a tool's input",
+            "src/protocol/omi/input_hash.rs",
+            "the_hash_is_the_one_a_runtime_was_seen_to_send",
+        ),
     ] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
         let source = std::fs::read_to_string(&path).unwrap();
-        assert!(source.contains(&format!("fn {test}(")), "{what}: no test {test} in {file}");
+        assert!(
+            source.contains(&format!("fn {test}(")),
+            "{what}: no test {test} in {file}"
+        );
     }
 }
 
@@ -324,7 +367,10 @@ fn omi_reads_lines_up_to_sixteen_mebibytes() {
         outputs.iter().flat_map(driver_lab::output_lines).collect()
     };
     let too_long = said(lab.frame(&init(17 * mib)));
-    assert!(too_long.iter().any(|line| line.contains("was left out")), "{too_long:?}");
+    assert!(
+        too_long.iter().any(|line| line.contains("was left out")),
+        "{too_long:?}"
+    );
     let long = said(lab.frame(&init(15 * mib)));
     assert!(long.iter().any(|line| line == "= link Ready"), "{long:?}");
 }

@@ -363,7 +363,10 @@ async fn read_lines(
                     }
                 }
                 Line::TooLong(size) => {
-                    tracing::warn!(size, "a line on standard output is too long and was left out");
+                    tracing::warn!(
+                        size,
+                        "a line on standard output is too long and was left out"
+                    );
                     if let Ok(mut tail) = tail.lock() {
                         tail.push(
                             format!("(a line of {size} bytes on standard output was left out)\n")

@@ -125,7 +125,9 @@ impl Lab {
 
     fn note_request(&mut self, output: &Output) {
         let Output::Frame(frame) = output else { return };
-        let line = frame.as_text().and_then(|text| serde_json::from_str(text).ok());
+        let line = frame
+            .as_text()
+            .and_then(|text| serde_json::from_str(text).ok());
         let line: serde_json::Value = line.unwrap_or_default();
         if let (Some(kind), Some(id)) = (line["type"].as_str(), line["requestId"].as_str()) {
             self.asked.insert(kind.to_owned(), id.to_owned());

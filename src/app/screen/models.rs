@@ -134,10 +134,12 @@ pub(super) fn profile(
                 .with_detail("adapter")
         })
         .collect();
-    rows.extend(profile.models.iter().map(|model| ListRow {
-        is_current: profile.model.as_ref() == Some(model),
-        ..ListRow::new(model.clone(), Then::ProfileModel(model.to_string()))
-            .with_detail("model used before")
+    rows.extend(profile.models.iter().map(|model| {
+        ListRow {
+            is_current: profile.model.as_ref() == Some(model),
+            ..ListRow::new(model.clone(), Then::ProfileModel(model.to_string()))
+                .with_detail("model used before")
+        }
     }));
     rows.push(
         ListRow::new("Model…".into(), Then::ModelFreeText)

@@ -24,7 +24,11 @@ pub(super) fn words(row: &Map<String, Value>) -> (String, Option<String>) {
         .filter(|title| !title.is_empty())
         .map(|title| format!("*Attachment: {title}*"));
     let mut text = word(row, "content").to_owned();
-    for more in blocks.iter().filter_map(|block| card(block)).chain(attached) {
+    for more in blocks
+        .iter()
+        .filter_map(|block| card(block))
+        .chain(attached)
+    {
         // The text of a turn often says what its blocks say.
         if text.contains(more.trim()) {
             continue;

@@ -115,7 +115,10 @@ impl Omi {
         self.refuse(
             command,
             code,
-            format!("It was not emptied: {}. Look at it, then try again.", bare(words)),
+            format!(
+                "It was not emptied: {}. Look at it, then try again.",
+                bare(words)
+            ),
         );
         // It may have been emptied elsewhere, which makes the generation an old one.
         self.list_turns(now, conversation, Listing::Page);
@@ -147,7 +150,9 @@ impl Omi {
             Severity::Warning,
             None,
             "Deleted here only",
-            &format!("The runtime did not empty the conversation, so its journal keeps it: {words}"),
+            &format!(
+                "The runtime did not empty the conversation, so its journal keeps it: {words}"
+            ),
         );
         self.tell(event);
         self.done(command);

@@ -29,9 +29,21 @@ const OWN: [Row; 2] = [
 
 const TOOLS: [Row; 10] = [
     ("list_agent_sessions", "Omi: sessions of the agent", ""),
-    ("get_agent_run", "Omi: one run of the agent", "id of the run"),
-    ("cancel_agent_run", "Omi: stop a run in the background", "id of the run"),
-    ("spawn_agent", "Omi: start an agent in the background", "what it has to do"),
+    (
+        "get_agent_run",
+        "Omi: one run of the agent",
+        "id of the run",
+    ),
+    (
+        "cancel_agent_run",
+        "Omi: stop a run in the background",
+        "id of the run",
+    ),
+    (
+        "spawn_agent",
+        "Omi: start an agent in the background",
+        "what it has to do",
+    ),
     (
         "send_agent_message",
         "Omi: follow-up to an agent in the background",
@@ -42,7 +54,11 @@ const TOOLS: [Row; 10] = [
         "Omi: files of this conversation",
         "id of a run; nothing for this conversation",
     ),
-    ("read_tool_output", "Omi: a tool output that was cut", "id of the artifact"),
+    (
+        "read_tool_output",
+        "Omi: a tool output that was cut",
+        "id of the artifact",
+    ),
     ("list_desktop_action_queue", "Omi: what waits for you", ""),
     ("get_desktop_open_loops", "Omi: open loops", ""),
     ("build_desktop_awareness_snapshot", "Omi: what goes on", ""),

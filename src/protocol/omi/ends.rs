@@ -363,8 +363,8 @@ impl Omi {
             return false;
         };
         // Without its mode a query acts, and without its files it means something else.
-        let is_dispensable = DISPENSABLE.contains(&field)
-            || (field == "mode" && query.line["mode"] == json!("act"));
+        let is_dispensable =
+            DISPENSABLE.contains(&field) || (field == "mode" && query.line["mode"] == json!("act"));
         let had_it = query
             .line
             .as_object_mut()

@@ -99,9 +99,15 @@ impl Omi {
                 echo[*key] = value.clone();
             }
         }
-        let key = ["sessionId", "runId", "invocationId", "toolName", "inputHash"]
-            .map(|field| word(line, field))
-            .join("\n");
+        let key = [
+            "sessionId",
+            "runId",
+            "invocationId",
+            "toolName",
+            "inputHash",
+        ]
+        .map(|field| word(line, field))
+        .join("\n");
         if let Some(given) = self.host.given.iter().find(|given| given.key == key) {
             let (outcome, result) = (given.outcome, given.result.clone());
             return self.answer_tool(&echo, outcome, &result);
@@ -342,7 +348,11 @@ impl Omi {
             if let Some(wanted) = self.host.asking.remove(&decision)
                 && why == Expiry::RunEnded
             {
-                self.fail_tool(&wanted, "run_ended", "the run ended before the person answered");
+                self.fail_tool(
+                    &wanted,
+                    "run_ended",
+                    "the run ended before the person answered",
+                );
             }
             self.host.questions.remove(&decision);
             self.say(Topic::Decision(DecisionEvent::Expired { decision, why }));

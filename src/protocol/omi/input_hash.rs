@@ -93,6 +93,9 @@ mod tests {
                 .unwrap();
         let mut text = String::new();
         write(&input, &mut text);
-        assert_eq!(text, r#"{"a":{"y":"a/b","z":null},"b":[1,0.5,1e+21,1e-7,0]}"#);
+        assert_eq!(
+            text,
+            r#"{"a":{"y":"a/b","z":null},"b":[1,0.5,1e+21,1e-7,0]}"#
+        );
     }
 }

@@ -48,8 +48,8 @@ use crate::domain::{
     AccountEvent, ChatCommand, Command, CommandId, CommandOutcome, ConversationId, DecisionId,
     ModelCommand, Moment, Refusal, RefusalCode, Reply, Secret, Severity, Topic, TransferCommand,
 };
-use failures::failure_words;
 use crate::link::{CloseReason, Frame};
+use failures::failure_words;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -136,7 +136,10 @@ impl Asked {
     fn patience(&self) -> Duration {
         match self {
             Self::Control { function, .. }
-                if matches!(function.as_str(), "send_agent_message" | "run_agent_and_wait") =>
+                if matches!(
+                    function.as_str(),
+                    "send_agent_message" | "run_agent_and_wait"
+                ) =>
             {
                 RUN_PATIENCE
             }

@@ -4,11 +4,11 @@
 
 use super::Omi;
 use super::queries::Planned;
+use crate::domain::{AttachmentId, Moment};
 use crate::domain::{
     AttachmentKind, CommandId, CommandOutcome, OutgoingFile, RefusalCode, Reply, Severity, Topic,
     TransferId,
 };
-use crate::domain::{AttachmentId, Moment};
 use crate::protocol::decode::notice;
 use crate::protocol::{Output, TransferFailure};
 use base64::Engine as _;

@@ -26,7 +26,9 @@ impl Omi {
             .map(|(conversation, run)| (conversation, Some(run)))
             .or_else(|| {
                 let conversation = self.of_session(word(line, "sessionId"));
-                conversation.or_else(|| self.newest_chat()).map(|id| (id, None))
+                conversation
+                    .or_else(|| self.newest_chat())
+                    .map(|id| (id, None))
             });
         let Some((conversation, run)) = place else {
             return self.odd("a question without its place");

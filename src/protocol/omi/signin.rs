@@ -98,21 +98,33 @@ impl Omi {
     /// The page is dead. The account can be used: what needs the sign-in asks for it again.
     pub(super) fn expire_sign_in(&mut self, now: Moment) {
         let sign_in = &mut self.session.sign_in;
-        if sign_in.until.is_none_or(|until| until.mono_ms > now.mono_ms) {
+        if sign_in
+            .until
+            .is_none_or(|until| until.mono_ms > now.mono_ms)
+        {
             return;
         }
         let ways = sign_in.ways().unwrap_or_default();
         let words = match (sign_in.has_page, ways.as_str()) {
-            (true, "") => "The sign-in page no longer waits. Send a message to get a new one.".into(),
+            (true, "") => {
+                "The sign-in page no longer waits. Send a message to get a new one.".into()
+            }
             (true, ways) => format!(
                 "The sign-in page no longer waits. Send a message to get a new one, or sign in \
                  with the agent's own program: {ways}."
             ),
-            (false, "") => "Sign in with the agent's own program, then send the message again.".into(),
+            (false, "") => {
+                "Sign in with the agent's own program, then send the message again.".into()
+            }
             (false, ways) => format!("Sign in with {ways}, then send the message again."),
         };
         sign_in.until = None;
-        let event = notice(Severity::Warning, None, "The agent is not signed in", &words);
+        let event = notice(
+            Severity::Warning,
+            None,
+            "The agent is not signed in",
+            &words,
+        );
         self.tell(event);
         self.use_again();
     }
@@ -155,7 +167,12 @@ fn page_hint(url: &str) -> String {
     let port = url
         .split(['?', '&'])
         .find_map(|part| part.strip_prefix("redirect_uri="))
-        .map(|part| part.replace("%3A", ":").replace("%3a", ":").replace("%2F", "/").replace("%2f", "/"))
+        .map(|part| {
+            part.replace("%3A", ":")
+                .replace("%3a", ":")
+                .replace("%2F", "/")
+                .replace("%2f", "/")
+        })
         .and_then(|part| {
             let (_, rest) = part.split_once("://")?;
             let (_, rest) = rest.split_once(':')?;
@@ -167,9 +184,11 @@ fn page_hint(url: &str) -> String {
             "The page answers to port {port} of the machine the runtime runs on. Over SSH forward \
              it first: ssh -L {port}:localhost:{port} HOST. The page waits two minutes."
         ),
-        None => "The page answers to a port of the machine the runtime runs on; over SSH that port \
+        None => {
+            "The page answers to a port of the machine the runtime runs on; over SSH that port \
                  must be forwarded. The page waits two minutes."
-            .to_owned(),
+                .to_owned()
+        }
     }
 }
 

@@ -138,7 +138,10 @@ pub(super) fn artifacts_of(
 /// A file that an agent made; none for addresses that are not files of this machine, and for what
 /// was deleted.
 fn file_of(artifact: &Map<String, Value>, message: &RemoteId) -> Option<Attachment> {
-    if matches!(word(artifact, "lifecycleState"), "deleted" | "discarded" | "expired") {
+    if matches!(
+        word(artifact, "lifecycleState"),
+        "deleted" | "discarded" | "expired"
+    ) {
         return None;
     }
     let path = file_path(word(artifact, "uri"))?;

@@ -39,7 +39,10 @@ pub(super) async fn stop(lock: &Path) {
     let Ok(Some((id, since))) = found.await else {
         return;
     };
-    tracing::warn!(id, "a runtime of an earlier run is still there and is stopped");
+    tracing::warn!(
+        id,
+        "a runtime of an earlier run is still there and is stopped"
+    );
     signal(id, Sign::End);
     let until = tokio::time::Instant::now() + ASKED;
     while lives(id, &since) {
@@ -66,7 +69,9 @@ enum Sign {
 /// A runtime leads a group of its own, so its number names the group.
 #[cfg(unix)]
 fn signal(id: u32, sign: Sign) {
-    let group = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
+    let group = i32::try_from(id)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
     if let Some(group) = group {
         let sign = match sign {
             Sign::End => rustix::process::Signal::TERM,
