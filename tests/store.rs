@@ -140,6 +140,9 @@ fn summary(entries: &[Entry]) -> Vec<String> {
             EntryBody::Tool(tool) => format!("{}@{}:tool {}", entry.key.0, entry.order, tool.name),
             EntryBody::RunEnded { .. } => format!("{}@{}:end", entry.key.0, entry.order),
             EntryBody::Gap { .. } => format!("{}@{}:gap", entry.key.0, entry.order),
+            EntryBody::Deleted { count } => {
+                format!("{}@{}:{count} deleted", entry.key.0, entry.order)
+            }
         })
         .collect()
 }

@@ -264,6 +264,44 @@ impl Action {
     }
 }
 
+impl Action {
+    /// Other words by which people look for it: the names that protocols and other clients give it.
+    pub fn also_called(self) -> &'static str {
+        use Action::*;
+        match self {
+            NewConversation => "channel chat session create add",
+            NewThread => "channel create add",
+            RenameConversation => "channel thread chat name title",
+            DeleteConversation => "channel thread chat remove",
+            ClearConversation => "channel chat clear delete messages",
+            ToggleFavorite => "channel favorite star pin",
+            ToggleMute => "channel silence notifications",
+            ToggleAutomation => "read-only cron webhook",
+            SetDefault => "channel home main",
+            SetColor => "channel color",
+            SetIcon => "channel picture image avatar",
+            MarkRead | NextConversation | PreviousConversation | NextUnread => "channel chat",
+            RefreshDirectory => "channel list reload sync",
+            Switcher => "channel chat jump switch",
+            SearchHere => "channel chat find",
+            SearchEverywhere => "find",
+            ToggleAutoThread => "channel auto-thread automatic",
+            MediaList => "channel attachments media pictures",
+            AttachFile => "upload image picture",
+            StopRun => "cancel abort interrupt",
+            DeleteEntry => "remove",
+            RetryNow => "reconnect online",
+            Quit => "exit leave",
+            Theme => "colours colors dark light",
+            Help => "shortcuts bindings",
+            Models => "provider",
+            Effort => "thinking",
+            ToggleAutoApprove => "yolo permissions",
+            _ => "",
+        }
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

@@ -68,6 +68,10 @@ pub fn on_outcome(
             ..
         } => media::on_outcome(state, account, &attachment, transfer, outcome),
         Pending::Create => created(state, now, account, outcome),
+        Pending::Delete { .. } => {
+            state.redraw(super::state::Redraw::Now);
+            other(state, now, account, "The message was not deleted", outcome)
+        }
         Pending::Other(start) => other(state, now, account, start, outcome),
         Pending::Search => {
             searched(state, account, outcome);

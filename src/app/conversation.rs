@@ -405,7 +405,7 @@ fn deleted(
     merging(state, now, account, id, |merger| {
         for remote in &remotes {
             if let Some(slot) = merger.timeline.find_remote(remote) {
-                merger.remove(slot);
+                merger.delete(slot);
             }
             merger.timeline.bury(remote);
         }

@@ -216,7 +216,7 @@ fn drop_missing(
             }
             // Within the range of the page nothing is missing any more.
             EntryBody::Gap { .. } => true,
-            EntryBody::Tool(_) | EntryBody::RunEnded { .. } => false,
+            EntryBody::Tool(_) | EntryBody::RunEnded { .. } | EntryBody::Deleted { .. } => false,
         })
         .map(|entry| entry.key)
         .collect();
@@ -334,7 +334,7 @@ fn end_of_settled(merger: &Merger<'_>) -> usize {
                 !message.is_streaming && message.delivery != Some(Delivery::InFlight)
             }
             EntryBody::Tool(tool) => tool.status != ToolStatus::Running,
-            EntryBody::RunEnded { .. } | EntryBody::Gap { .. } => true,
+            EntryBody::RunEnded { .. } | EntryBody::Gap { .. } | EntryBody::Deleted { .. } => true,
         })
         .map_or(0, |index| index + 1)
 }

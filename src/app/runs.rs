@@ -6,8 +6,8 @@ use super::effect::Effect;
 use super::state::{Redraw, State};
 use super::{attention, decisions, outbox};
 use crate::domain::{
-    AccountId, CommandId, ConversationId, EntryBody, Moment, Provenance, Run, RunEvent, RunId,
-    RunOutcome, RunPhase, ToolCall, ToolStatus,
+    AccountId, CommandId, ConversationId, EntryBody, Moment, Provenance, RemoteId, Run, RunEvent,
+    RunId, RunOutcome, RunPhase, ToolCall, ToolCallId, ToolStatus,
 };
 use std::time::Duration;
 
@@ -47,10 +47,39 @@ pub fn on_event(
         }
         RunEvent::ToolChanged { conversation, tool } => {
             ensure(state, account, &conversation);
-            if matches!(provenance, Provenance::Replayed { .. }) {
-                recognise(state, now, account, &conversation, &tool);
-            }
             tool_changed(state, now, account, &conversation, *tool);
+            Vec::new()
+        }
+        RunEvent::ToolMissed {
+            conversation,
+            tool,
+            after,
+            at_ms,
+        } => {
+            ensure(state, account, &conversation);
+            recognise(state, now, account, &conversation, &tool);
+            tool_missed(state, now, account, &conversation, *tool, after, at_ms);
+            Vec::new()
+        }
+        RunEvent::Owned {
+            conversation,
+            run,
+            command,
+        } => {
+            let of = state.conversation_mut(account, &conversation);
+            if let Some(active) = of.and_then(|of| of.run.as_mut())
+                && active.id == run
+            {
+                active.command = Some(command);
+            }
+            Vec::new()
+        }
+        RunEvent::Resumed {
+            conversation,
+            run,
+            tools,
+        } => {
+            resumed(state, now, account, &conversation, run, &tools);
             Vec::new()
         }
         RunEvent::ToolRekeyed {
@@ -285,6 +314,65 @@ fn tool_changed(
         }
         (None, _) => {}
     }
+}
+
+/// Puts a missed call where it belongs; one that was seen to begin just ends.
+fn tool_missed(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    id: &ConversationId,
+    tool: ToolCall,
+    after: Option<RemoteId>,
+    at_ms: Option<i64>,
+) {
+    let call = tool.id.clone();
+    merging(state, now, account, id, |merger| {
+        merger.missed_tool(tool, after.as_ref(), at_ms);
+    });
+    if let Some(of) = state.conversation_mut(account, id) {
+        of.running_tools.retain(|running| running.id != call);
+    }
+}
+
+/// A run that was thought to be over goes on: the line about its end goes, its calls run again.
+fn resumed(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    id: &ConversationId,
+    run: RunId,
+    tools: &[ToolCallId],
+) {
+    ensure(state, account, id);
+    merging(state, now, account, id, |merger| {
+        merger.run_goes_on(&run, tools);
+    });
+    let Some(of) = state.conversation_mut(account, id) else {
+        return;
+    };
+    if of.ended_run.as_ref() == Some(&run) {
+        of.ended_run = None;
+    }
+    of.running_tools = of
+        .timeline
+        .all()
+        .filter_map(|entry| match &entry.body {
+            EntryBody::Tool(tool) if tools.contains(&tool.id) => Some((**tool).clone()),
+            _ => None,
+        })
+        .collect();
+    if of.run.is_none() {
+        of.run = Some(Run {
+            id: run,
+            phase: RunPhase::Working,
+            is_stated: false,
+            command: None,
+            started: now,
+            last_activity: now,
+        });
+    }
+    state.redraw(Redraw::Now);
 }
 
 fn finished(

@@ -254,6 +254,10 @@ pub enum Pending {
         then_open: bool,
     },
     Create,
+    /// A message is being deleted on the server.
+    Delete {
+        message: MessageKey,
+    },
     /// Anything whose refusal is shown as a toast with this start.
     Other(&'static str),
     Search,
@@ -414,6 +418,13 @@ impl State {
 }
 
 impl AccountState {
+    /// Whether the server was asked to delete this message and has not answered.
+    pub fn is_deleting(&self, key: MessageKey) -> bool {
+        self.pending
+            .values()
+            .any(|pending| matches!(pending, Pending::Delete { message } if *message == key))
+    }
+
     /// An account of which nothing is known but its name.
     pub fn new(id: AccountId, label: SafeText) -> Self {
         Self {

@@ -90,7 +90,7 @@ pub fn is_settled(entry: &Entry) -> bool {
                 )
         }
         EntryBody::Tool(tool) => tool.status != ToolStatus::Running,
-        EntryBody::RunEnded { .. } | EntryBody::Gap { .. } => true,
+        EntryBody::RunEnded { .. } | EntryBody::Gap { .. } | EntryBody::Deleted { .. } => true,
     }
 }
 

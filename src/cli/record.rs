@@ -15,6 +15,7 @@ pub fn value(entry: &Entry, files: &Files) -> Value {
         EntryBody::Tool(tool) => json::tool(tool),
         EntryBody::RunEnded { outcome, .. } => json::finished(outcome),
         EntryBody::Gap { .. } => json!({"event": "gap"}),
+        EntryBody::Deleted { count } => json!({"event": "deleted", "count": count}),
     }
 }
 
@@ -155,6 +156,7 @@ pub fn lines(entry: &Entry, files: &Files) -> Option<String> {
         EntryBody::Tool(tool) => Some(format!("  {}", tool_line(tool))),
         EntryBody::RunEnded { outcome, .. } => Some(format!("  – {}", outcome_words(outcome))),
         EntryBody::Gap { .. } => Some("  … messages that are on the server only".to_owned()),
+        EntryBody::Deleted { .. } => None,
     }
 }
 

@@ -232,6 +232,14 @@ pub enum RunEvent {
         conversation: ConversationId,
         tool: Box<ToolCall>,
     },
+    /// A call that ended while the link was down. It stands behind the message `after`, as far as
+    /// that is here, and is dated by it.
+    ToolMissed {
+        conversation: ConversationId,
+        tool: Box<ToolCall>,
+        after: Option<RemoteId>,
+        at_ms: Option<i64>,
+    },
     /// A call known by a stand-in id has its real one now.
     ToolRekeyed {
         conversation: ConversationId,
@@ -242,6 +250,18 @@ pub enum RunEvent {
         conversation: ConversationId,
         run: RunId,
         outcome: RunOutcome,
+    },
+    /// It shows only now that the run answers this message of ours.
+    Owned {
+        conversation: ConversationId,
+        run: RunId,
+        command: CommandId,
+    },
+    /// The end that was reported of this run was wrong: it goes on, with these calls.
+    Resumed {
+        conversation: ConversationId,
+        run: RunId,
+        tools: Vec<ToolCallId>,
     },
 }
 

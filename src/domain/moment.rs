@@ -23,6 +23,13 @@ impl Moment {
         }
     }
 
+    /// How long ago `earlier` was by the wall clock, which also knows what was before the program
+    /// started; zero when it lies in the future.
+    pub fn ago(self, earlier: Moment) -> Duration {
+        let ms = self.wall_ms.saturating_sub(earlier.wall_ms).max(0);
+        Duration::from_millis(ms.unsigned_abs())
+    }
+
     /// How long ago `earlier` was, on the monotonic clock; zero when it lies in the future.
     pub fn since(self, earlier: Moment) -> Duration {
         Duration::from_millis(self.mono_ms.saturating_sub(earlier.mono_ms))

@@ -34,6 +34,10 @@ pub enum EntryBody {
     Gap {
         token: PageToken,
     },
+    /// So many messages in a row were deleted here. Nothing else is kept of them.
+    Deleted {
+        count: u32,
+    },
 }
 
 impl Entry {

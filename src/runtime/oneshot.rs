@@ -3,7 +3,12 @@
 //!
 //! One attempt to connect; then the conversation is found or made; the message goes out through
 //! the outbox; what comes of it is reported until the run ends.
+//!
+//! Another run may be active in the conversation. Its answer is not ours: what it says is held back.
+//! Where the server queues messages, ours begins a run of its own behind it; when none begins, the
+//! run that was active has answered ours as well, with what it said since ours was taken.
 
+mod beside;
 mod fetch;
 mod listen;
 mod report;
@@ -24,6 +29,7 @@ use crate::domain::{
     RunEvent, RunId, RunOutcome, TimelineEvent, Topic, Write,
 };
 use crate::text::SafeText;
+use beside::Beside;
 use report::Tracker;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -65,12 +71,21 @@ pub enum Ended {
     Signal(i32),
 }
 
+/// A run that is active shows it within so long after the link came to stand.
+const WATCH: Duration = Duration::from_millis(2_500);
+/// In a conversation where nothing happened for so long, no run is active. Wall milliseconds.
+const LATELY_MS: i64 = 120_000;
+
 enum Stage {
     Connecting,
     /// Ready; the directory is not there yet.
     Listing,
     Creating {
         command: CommandId,
+    },
+    /// Something happened in the conversation just now, so a run may be active.
+    Watching {
+        until: std::time::Instant,
     },
     Sending,
     Running,
@@ -86,6 +101,8 @@ struct OneShot<'r> {
     key: Option<MessageKey>,
     command: Option<CommandId>,
     run: Option<RunId>,
+    /// Another run that goes on in the conversation.
+    beside: Beside,
     tracker: Tracker,
     last_sign: std::time::Instant,
     has_said_waiting: bool,
@@ -113,6 +130,7 @@ pub async fn send(
         key: None,
         command: None,
         run: None,
+        beside: Beside::default(),
         tracker: Tracker::default(),
         last_sign: std::time::Instant::now(),
         has_said_waiting: false,
@@ -120,6 +138,7 @@ pub async fn send(
         ended: None,
     };
     let ended = shot.run().await;
+    shot.remember_quiet(&ended);
     shot.engine.shut_down().await;
     ended
 }
@@ -134,12 +153,21 @@ impl OneShot<'_> {
                 .request
                 .patience
                 .saturating_sub(self.last_sign.elapsed());
+            let wait = self.next_step().unwrap_or(patience);
             let happening = tokio::select! {
                 happening = self.engine.wait() => Some(happening),
                 code = signals.recv() => return self.interrupted(code).await,
-                () = tokio::time::sleep(patience) => None,
+                () = tokio::time::sleep(wait.min(patience)) => None,
             };
             let Some(happening) = happening else {
+                if wait < patience {
+                    self.advance();
+                    self.engine.flush();
+                    if let Some(ended) = self.ended.take() {
+                        return ended;
+                    }
+                    continue;
+                }
                 return Ended::NoConnection(
                     "nothing came from the server for too long; the message may still be worked on"
                         .into(),
@@ -160,6 +188,17 @@ impl OneShot<'_> {
                 }
                 return ended;
             }
+        }
+    }
+
+    /// How long until something is to be done that no event brings.
+    fn next_step(&self) -> Option<Duration> {
+        match self.stage {
+            Stage::Watching { until } => {
+                Some(until.saturating_duration_since(std::time::Instant::now()))
+            }
+            Stage::Sending if self.run.is_none() => self.beside.left(),
+            _ => None,
         }
     }
 
@@ -257,6 +296,11 @@ impl OneShot<'_> {
             Topic::Outcome { command, outcome } => self.look_at_outcome(*command, outcome),
             // Texts before our run has begun belong to another one.
             Topic::Timeline(event) if self.run.is_some() => self.look_at_timeline(event),
+            Topic::Timeline(event) if self.is_sent() && self.is_taken() => {
+                if let Some(here) = &self.conversation {
+                    self.beside.hear(here, event);
+                }
+            }
             Topic::Run(event) if self.is_sent() => self.look_at_run(event),
             Topic::Decision(DecisionEvent::Opened(decision)) if self.is_sent() => {
                 self.decide(decision)
@@ -314,6 +358,29 @@ impl OneShot<'_> {
         }
     }
 
+    /// Whether the server has our message.
+    fn is_taken(&self) -> bool {
+        let of = self.engine.state.account(&self.request.account);
+        self.command.is_some()
+            && of.is_some_and(|of| !of.outbox.iter().any(|row| Some(row.key) == self.key))
+    }
+
+    /// No run of our own began behind the one that was active.
+    fn settle_for_other(&mut self) {
+        let is_due = self.beside.left().is_some_and(|left| left.is_zero());
+        if !is_due || self.run.is_some() || !self.is_taken() {
+            return;
+        }
+        if self.beside.tell(&mut self.tracker, self.report) {
+            (self.report)(Report::Finished(&RunOutcome::Completed));
+            self.ended = Some(Ended::Answered);
+        } else {
+            self.ended = Some(Ended::RunFailed(
+                "the run that was active ended, and none began for this message".into(),
+            ));
+        }
+    }
+
     fn look_at_run(&mut self, event: &RunEvent) {
         match event {
             // A run that another message began is not ours, unless the server never says.
@@ -321,12 +388,38 @@ impl OneShot<'_> {
                 conversation,
                 run,
                 command,
-                ..
-            } if self.is_here(conversation) && (command.is_none() || *command == self.command) => {
+                is_stated,
+            } if self.is_here(conversation) => {
+                let is_ours = match command {
+                    Some(_) => *command == self.command,
+                    None => *is_stated,
+                };
+                if is_ours {
+                    self.run = Some(run.clone());
+                    self.stage = Stage::Running;
+                    (self.report)(Report::Accepted);
+                } else if self.run.is_none() {
+                    self.beside.begin(run);
+                }
+            }
+            RunEvent::Owned {
+                conversation,
+                run,
+                command,
+            } if self.is_here(conversation) && Some(*command) == self.command => {
+                self.beside.end(run);
                 self.run = Some(run.clone());
                 self.stage = Stage::Running;
                 (self.report)(Report::Accepted);
             }
+            RunEvent::Resumed {
+                conversation, run, ..
+            } if self.is_here(conversation) && self.run.is_none() => {
+                self.beside.begin(run);
+            }
+            RunEvent::Finished {
+                conversation, run, ..
+            } if self.is_here(conversation) && self.run.is_none() => self.beside.end(run),
             RunEvent::ToolChanged { conversation, tool } if self.is_here(conversation) => {
                 self.tracker.tool(tool, self.report);
             }
@@ -350,6 +443,13 @@ impl OneShot<'_> {
 
     fn decide(&mut self, decision: &Decision) {
         if !self.is_here(&decision.conversation) {
+            return;
+        }
+        // Another run asks somebody else; answering for it would let it do what nobody here saw.
+        if self.run.is_none() && decision.run.is_some() {
+            (self.report)(Report::Notice {
+                text: "the run that is active here waits for a decision; answer it in trialogue",
+            });
             return;
         }
         (self.report)(Report::Decision(decision));
@@ -405,7 +505,22 @@ impl OneShot<'_> {
                     self.send_in(id);
                 }
             }
-            Stage::Sending | Stage::Running => self.watch_delivery(),
+            Stage::Watching { until } => {
+                let runs = self
+                    .conversation
+                    .as_ref()
+                    .and_then(|id| account.conversations.get(id))
+                    .is_some_and(|here| here.run.is_some());
+                if (runs || until <= std::time::Instant::now())
+                    && let Some(id) = self.conversation.clone()
+                {
+                    self.send_in(id);
+                }
+            }
+            Stage::Sending | Stage::Running => {
+                self.watch_delivery();
+                self.settle_for_other();
+            }
             _ => {}
         }
     }
@@ -440,6 +555,12 @@ impl OneShot<'_> {
                 }),
         };
         match found {
+            Some(id) if self.may_run(&id) => {
+                self.conversation = Some(id);
+                self.stage = Stage::Watching {
+                    until: std::time::Instant::now() + WATCH,
+                };
+            }
             Some(id) => self.send_in(id),
             None => {
                 let command = Command::Conversation(ConversationCommand::Create {
@@ -455,6 +576,53 @@ impl OneShot<'_> {
                 };
             }
         }
+    }
+
+    /// Our run was the last thing that happened here.
+    fn remember_quiet(&mut self, ended: &Ended) {
+        if *ended != Ended::Answered {
+            return;
+        }
+        if let Some(value) = self
+            .conversation
+            .clone()
+            .and_then(|id| self.quiet_value(&id))
+        {
+            let name = self.quiet_name();
+            self.engine.keep(Write::Ui { name, value });
+        }
+    }
+
+    fn quiet_name(&self) -> String {
+        format!("send.quiet.{}", self.request.account.as_str())
+    }
+
+    /// What says that nothing happened in a conversation since our run ended there.
+    fn quiet_value(&self, id: &ConversationId) -> Option<String> {
+        let of = self.engine.state.account(&self.request.account)?;
+        let at_ms = of.conversations.get(id)?.info.last_activity_ms?;
+        Some(format!("{} {at_ms}", id.as_str()))
+    }
+
+    /// Whether a run may be active in a conversation of which nothing was heard yet. Only a server
+    /// that queues messages takes ours beside it, and only there it has to be told apart.
+    fn may_run(&self, id: &ConversationId) -> bool {
+        let now = self.engine.surroundings().clock.now();
+        let Some(of) = self.engine.state.account(&self.request.account) else {
+            return false;
+        };
+        let Some(here) = of.conversations.get(id) else {
+            return false;
+        };
+        let is_late = here
+            .info
+            .last_activity_ms
+            .is_some_and(|at| now.wall_ms - at < LATELY_MS);
+        let was_ours = self.quiet_value(id);
+        of.account.capabilities.queues_messages.is_yes()
+            && is_late
+            && here.run.is_none()
+            && self.engine.stored_ui(&self.quiet_name()) != was_ours.as_deref()
     }
 
     fn send_in(&mut self, id: ConversationId) {
@@ -573,6 +741,12 @@ impl OneShot<'_> {
                 "the agent waits for a decision in this conversation; nothing was sent".into(),
             ));
             return;
+        }
+        if !waits_here && self.beside.is_active() && self.run.is_none() && !self.has_said_waiting {
+            self.has_said_waiting = true;
+            (self.report)(Report::Notice {
+                text: "another run is active here; the answer comes after it",
+            });
         }
         if waits_here && is_running && !self.has_said_waiting {
             self.has_said_waiting = true;

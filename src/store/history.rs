@@ -8,7 +8,7 @@
 use super::apply::Touched;
 use super::look::{from_json, readable, to_json};
 use super::rows::{
-    self, DeliveryRow, FooterRow, GapRest, MessageRest, RunEndedRest, ToolRest, author_number,
+    self, DeletedRest, DeliveryRow, FooterRow, GapRest, MessageRest, RunEndedRest, ToolRest, author_number,
     author_of, sort_number, sort_of,
 };
 use crate::domain::{
@@ -21,6 +21,7 @@ const MESSAGE: i64 = 0;
 const TOOL: i64 = 1;
 const RUN_ENDED: i64 = 2;
 const GAP: i64 = 3;
+const DELETED: i64 = 4;
 
 /// Row ids are wall milliseconds shifted by this, plus a counter.
 pub(super) const ID_SHIFT: u32 = 20;
@@ -93,6 +94,11 @@ impl<'a> EntryRow<'a> {
                 rest: to_json(&GapRest {
                     token: token.as_str().to_owned(),
                 })?,
+                ..empty
+            },
+            EntryBody::Deleted { count } => Self {
+                kind: DELETED,
+                rest: to_json(&DeletedRest { count: *count })?,
                 ..empty
             },
         })
@@ -519,6 +525,9 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
             let (run, outcome) = from_json::<RunEndedRest>(row, 10)?.into_parts();
             EntryBody::RunEnded { run, outcome }
         }
+        DELETED => EntryBody::Deleted {
+            count: from_json::<DeletedRest>(row, 10)?.count,
+        },
         _ => EntryBody::Gap {
             token: PageToken::from(from_json::<GapRest>(row, 10)?.token),
         },

@@ -114,6 +114,12 @@ pub(super) struct GapRest {
     pub token: String,
 }
 
+/// Deleted messages.
+#[derive(Serialize, Deserialize)]
+pub(super) struct DeletedRest {
+    pub count: u32,
+}
+
 /// An outbox row but for its key, account, conversation and position.
 #[derive(Serialize, Deserialize)]
 pub(super) struct OutboxRest {

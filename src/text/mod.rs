@@ -6,11 +6,13 @@ mod clean;
 mod growing;
 mod names;
 mod safe;
+mod unmarked;
 mod width;
 
 pub use growing::{GrowingText, common_prefix};
 pub use names::mixes_scripts;
 pub use safe::{SafeText, clean_line};
+pub use unmarked::unmarked;
 pub use width::{
     Cluster, Clusters, cluster_width, clusters, cut_to_width, graphemes, truncate, width,
 };

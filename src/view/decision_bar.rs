@@ -28,7 +28,7 @@ pub(crate) fn rows(scene: &Scene<'_>, opening_key: &str, is_roomy: bool) -> Vec<
     let more = waiting.count();
     let g = scene.glyphs;
     let target = Target::Decision(first.id.clone());
-    let age = scene.state.now.since(first.asked_at).as_millis();
+    let age = scene.state.now.ago(first.asked_at).as_millis();
     let age = words::age(u64::try_from(age).unwrap_or(0));
     let lines = decision::lines(first);
     // With room the second line stands below; without, the first says how many follow.

@@ -72,6 +72,7 @@ pub(crate) fn fingerprint(scene: &Scene<'_>, entry: &Entry, lead: &Lead) -> u64 
             RunOutcome::Lost => 3_u8.hash(&mut hasher),
         },
         EntryBody::Gap { .. } => 4_u8.hash(&mut hasher),
+        EntryBody::Deleted { count } => (5_u8, count).hash(&mut hasher),
     }
     hasher.finish()
 }
@@ -86,6 +87,7 @@ fn hash_message(scene: &Scene<'_>, message: &Message, hasher: &mut DefaultHasher
         message.sent_at_ms,
         message.is_streaming,
         message.is_interrupted,
+        scene.account.is_deleting(message.key),
     )
         .hash(hasher);
     match &message.delivery {

@@ -28,9 +28,16 @@ pub(crate) fn row(state: &State, columns: u16) -> Row {
         return Row::default();
     }
     let context = context(state);
+    let is_read_only = state
+        .focused()
+        .is_some_and(|(_, _, conversation)| conversation.info.is_automation);
     let mut row = Row::default();
     let mut used = 0;
     for (action, word) in hinted(context) {
+        let writes = matches!(action, Action::Send | Action::NewLine | Action::InsertMode);
+        if writes && is_read_only {
+            continue;
+        }
         let Some(keys) = state.keymap.hint(*action, context) else {
             continue;
         };

@@ -260,6 +260,9 @@ fn conversation_row(
         .indented(if is_thread { 4 } else { 2 })
         .and(format!("{} ", mark(conversation, g)), Role::Muted)
         .and(name, name_role);
+    if info.kind == ConversationKind::Default {
+        row = row.and(format!(" {}", g.home), Role::Muted);
+    }
     let is_waiting = account
         .decisions
         .iter()

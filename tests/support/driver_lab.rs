@@ -1069,6 +1069,25 @@ fn topic_line(topic: &Topic) -> String {
             RunEvent::ToolChanged { conversation, tool } => {
                 format!("tool {} {}", conversation.as_str(), tool_line(tool))
             }
+            RunEvent::ToolMissed {
+                conversation,
+                tool,
+                after,
+                at_ms,
+            } => format!(
+                "tool {} {} after={} at={}",
+                conversation.as_str(),
+                tool_line(tool),
+                after.as_ref().map_or("nothing", |after| after.as_str()),
+                at_ms.map_or_else(|| "unknown".to_owned(), time),
+            ),
+            RunEvent::Owned { run, command, .. } => {
+                format!("run {} is of=c{}", run.as_str(), command.0)
+            }
+            RunEvent::Resumed { run, tools, .. } => {
+                let tools: Vec<&str> = tools.iter().map(|id| id.as_str()).collect();
+                format!("run {} goes on {}", run.as_str(), tools.join(" "))
+            }
             RunEvent::ToolRekeyed { from, to, .. } => {
                 format!("tool {} is {}", from.as_str(), to.as_str())
             }

@@ -369,6 +369,7 @@ pub fn line(entry: &Entry) -> String {
             RunOutcome::Lost => "run lost".to_owned(),
         },
         EntryBody::Gap { .. } => "gap".to_owned(),
+        EntryBody::Deleted { count } => format!("{count} deleted"),
     }
 }
 

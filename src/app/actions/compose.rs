@@ -392,6 +392,17 @@ fn send(state: &mut State, now: Moment, mode: SendMode) -> Vec<Effect> {
             }
             mode = SendMode::Now;
         }
+        // A slash alone is the start of a command: the drawer's first row, else nothing.
+        Typed::Text if text.trim() == "/" => {
+            if drawer::is_open(state) {
+                return drawer::accept(state);
+            }
+            state.say(
+                Severity::Info,
+                "A slash alone is no message; a command follows it, and // sends a slash.",
+            );
+            return Vec::new();
+        }
         Typed::Text => {
             let answers = of.decisions.iter().any(|decision| {
                 decision.conversation == id

@@ -10,7 +10,7 @@ use crate::app::{Action, Effect, conversation};
 use crate::domain::{
     AccountId, AttachmentId, Delivery, Entry, EntryBody, MessageKey, Moment, Severity, Write,
 };
-use crate::text::SafeText;
+use crate::text::{SafeText, unmarked};
 
 /// Carries out an action.
 pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
@@ -92,7 +92,7 @@ fn text_of(entry: &Entry) -> SafeText {
             crate::domain::RunOutcome::Failed { error, .. } => error.clone(),
             _ => SafeText::default(),
         },
-        EntryBody::Gap { .. } => SafeText::default(),
+        EntryBody::Gap { .. } | EntryBody::Deleted { .. } => SafeText::default(),
     }
 }
 
@@ -254,7 +254,7 @@ fn delete(state: &mut State, now: Moment, account: &AccountId, key: MessageKey) 
         );
         return Vec::new();
     }
-    let first = rows::one_line(message.body.text().as_str());
+    let first = rows::one_line(&unmarked(message.body.text().as_str()));
     let Some((account, conversation)) = state.focus.clone() else {
         return Vec::new();
     };

@@ -30,7 +30,36 @@ pub fn rows(state: &State, filter: &str) -> Vec<ListRow> {
             );
         }
     }
-    filtered(filter, rows)
+    let also = also_called(filter, &rows);
+    let mut found = filtered(filter, rows);
+    for row in also {
+        if !found.iter().any(|known| known.then == row.then) {
+            found.push(row);
+        }
+    }
+    found
+}
+
+/// The rows whose other names begin with every word of the filter. They come behind those whose
+/// title fits.
+fn also_called(filter: &str, rows: &[ListRow]) -> Vec<ListRow> {
+    let filter = filter.to_lowercase();
+    if filter.trim().is_empty() {
+        return Vec::new();
+    }
+    rows.iter()
+        .filter(|row| match row.then {
+            Then::Perform(action) => filter.split_whitespace().all(|word| {
+                action
+                    .also_called()
+                    .split_whitespace()
+                    .chain(action.title().to_lowercase().split_whitespace())
+                    .any(|name| name.starts_with(word))
+            }),
+            _ => false,
+        })
+        .cloned()
+        .collect()
 }
 
 /// The row of an action.

@@ -41,7 +41,7 @@ pub fn confirmed(state: &mut State, now: Moment, then: Confirmed) -> Vec<Effect>
                         conversation,
                         remotes: vec![remote],
                     }),
-                    Pending::Other("The message was not deleted"),
+                    Pending::Delete { message: key },
                 ),
                 None => crate::app::outbox::discard(state, now, &account, key),
             }

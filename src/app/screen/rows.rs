@@ -447,7 +447,7 @@ fn entry_menu(state: &State, key: MessageKey) -> Vec<ListRow> {
             actions.extend([ToggleFold, DeleteEntry]);
         }
         EntryBody::Tool(_) => actions.push(ToggleFold),
-        EntryBody::RunEnded { .. } | EntryBody::Gap { .. } => {}
+        EntryBody::RunEnded { .. } | EntryBody::Gap { .. } | EntryBody::Deleted { .. } => {}
     }
     actions
         .into_iter()

@@ -35,7 +35,14 @@ pub fn rows(state: &State, filter: &str) -> Vec<ListRow> {
             ));
             row.is_current = is_here;
             row.at_ms = conversation.info.last_activity_ms;
+            // Of names that fit alike, those of the account on screen come first.
+            let is_far = !filter.trim().is_empty()
+                && state
+                    .focus
+                    .as_ref()
+                    .is_some_and(|(here, _)| *here != account.account.id);
             let key = (
+                is_far,
                 // Where one is already is the last place to go.
                 is_here,
                 Reverse(visited),

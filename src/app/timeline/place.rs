@@ -1,7 +1,7 @@
 //! Places of entries: orders that fit between neighbours, and neighbours that move apart.
 
 use super::{Merger, Slot, set_order};
-use crate::domain::{Author, Entry, MessageKey, ORDER_STEP};
+use crate::domain::{Author, Entry, EntryBody, MessageKey, MessageSort, ORDER_STEP};
 
 impl Merger<'_> {
     /// The order of the next entry at the end.
@@ -86,6 +86,48 @@ impl Merger<'_> {
         }
         self.timeline.entries.splice(index..index, entries);
         self.changes.is_visible = true;
+    }
+
+    /// Takes a deleted message out. A line that says so stands in its place, one for neighbours.
+    pub fn delete(&mut self, slot: Slot) {
+        let message = self.timeline.at(slot).and_then(Entry::message);
+        let was_shown = message.is_some_and(|message| message.sort != MessageSort::Aside);
+        // Dated like the message, so that no day line comes to stand around it.
+        let dated = message.map(|message| message.sent_at_ms.unwrap_or(message.seen_at_ms));
+        self.remove(slot);
+        let Slot::Window(index) = slot else {
+            return;
+        };
+        if !was_shown {
+            return;
+        }
+        let neighbour = [index.checked_sub(1), Some(index)]
+            .into_iter()
+            .flatten()
+            .find_map(|at| {
+                let entry = self.timeline.entries.get_mut(at)?;
+                match &mut entry.body {
+                    EntryBody::Deleted { count } => {
+                        *count += 1;
+                        Some(entry.key)
+                    }
+                    _ => None,
+                }
+            });
+        match neighbour {
+            Some(key) => {
+                self.changes.written.insert(key);
+            }
+            None => {
+                let entry = Entry {
+                    key: MessageKey(self.ids.mint()),
+                    order: 0,
+                    seen_at_ms: dated.unwrap_or(self.now.wall_ms),
+                    body: EntryBody::Deleted { count: 1 },
+                };
+                self.insert(index, vec![entry]);
+            }
+        }
     }
 
     /// The order before the place and the step of `count` entries there.

@@ -1,8 +1,8 @@
 //! Calls of tools and ends of runs in a timeline.
 
-use super::Merger;
+use super::{Merger, Slot};
 use crate::domain::{
-    Entry, EntryBody, MessageKey, RunId, RunOutcome, ToolCall, ToolCallId, ToolStatus,
+    Entry, EntryBody, MessageKey, RemoteId, RunId, RunOutcome, ToolCall, ToolCallId, ToolStatus,
 };
 
 impl Merger<'_> {
@@ -34,6 +34,63 @@ impl Merger<'_> {
             body: EntryBody::Tool(Box::new(tool)),
         });
         key
+    }
+
+    /// Merges the end of a call that was missed. A new one stands behind the message `after` and
+    /// the calls that follow it, dated by it.
+    pub fn missed_tool(
+        &mut self,
+        tool: ToolCall,
+        after: Option<&RemoteId>,
+        at_ms: Option<i64>,
+    ) {
+        if self.timeline.find_tool(&tool.id).is_some() {
+            self.tool(tool);
+            return;
+        }
+        let entry = Entry {
+            key: MessageKey(self.ids.mint()),
+            order: 0,
+            seen_at_ms: at_ms.unwrap_or(self.now.wall_ms),
+            body: EntryBody::Tool(Box::new(tool)),
+        };
+        let Some(Slot::Window(at)) = after.and_then(|remote| self.timeline.find_remote(remote))
+        else {
+            self.append(entry);
+            return;
+        };
+        let entries = &self.timeline.entries;
+        let calls = entries[at + 1..]
+            .iter()
+            .take_while(|entry| matches!(entry.body, EntryBody::Tool(_)))
+            .count();
+        let place = at + 1 + calls;
+        if place == entries.len() && self.timeline.is_at_newest() {
+            self.append(entry);
+        } else {
+            self.insert(place, vec![entry]);
+        }
+    }
+
+    /// A run that was thought to be over goes on: its line goes, and these calls run again.
+    pub fn run_goes_on(&mut self, run: &RunId, tools: &[ToolCallId]) {
+        let line = self.timeline.find(
+            |entry| matches!(&entry.body, EntryBody::RunEnded { run: known, .. } if known == run),
+        );
+        if let Some(slot) = line {
+            self.remove(slot);
+        }
+        let timeline = &mut *self.timeline;
+        for entry in timeline.entries.iter_mut().chain(timeline.tail.iter_mut()) {
+            if let EntryBody::Tool(tool) = &mut entry.body
+                && tool.status == ToolStatus::Cancelled
+                && tools.contains(&tool.id)
+            {
+                tool.status = ToolStatus::Running;
+                self.changes.written.insert(entry.key);
+                self.changes.is_visible = true;
+            }
+        }
     }
 
     /// A call is known by its real id now. When both are there, they become one.

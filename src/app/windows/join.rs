@@ -137,7 +137,10 @@ pub(in crate::app) fn reconcile(
                     fixes.push((entry.key, Fix::Ended));
                 }
             }
-            EntryBody::Tool(_) | EntryBody::RunEnded { .. } | EntryBody::Gap { .. } => {}
+            EntryBody::Tool(_)
+            | EntryBody::RunEnded { .. }
+            | EntryBody::Gap { .. }
+            | EntryBody::Deleted { .. } => {}
         }
     }
     if fixes.is_empty() {

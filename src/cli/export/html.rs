@@ -45,6 +45,8 @@ impl Format for Html {
                 out,
                 "<p class=\"note\">… messages that are on the server only …</p>"
             ),
+            // Nothing of them is kept.
+            EntryBody::Deleted { .. } => Ok(()),
         }
     }
 

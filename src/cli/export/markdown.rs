@@ -32,6 +32,8 @@ impl Format for Markdown {
             EntryBody::Gap { .. } => {
                 writeln!(out, "\n*… messages that are on the server only …*")
             }
+            // Nothing of them is kept.
+            EntryBody::Deleted { .. } => Ok(()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::domain::{Choice, Grant, Question};
 use crate::protocol::decode::CHOICE_LIMIT;
-use crate::text::SafeText;
+use crate::text::{SafeText, unmarked};
 
 /// Gateways cut the command of an approval about here.
 const CUT_AT: usize = 190;
@@ -43,7 +43,7 @@ pub(super) fn approval(text: &str) -> Question {
         command.chars().count() >= CUT_AT || command.ends_with('…') || command.ends_with("...");
     Question::Approval {
         command: SafeText::command(&command),
-        description: SafeText::prose(&reason),
+        description: SafeText::prose(&unmarked(&reason)),
         may_be_cut,
         takes_reason: true,
     }
@@ -64,7 +64,7 @@ pub(super) fn clarification(text: &str) -> (Question, Vec<Choice>) {
             {
                 choices.push(Choice {
                     value: label.to_owned(),
-                    label: SafeText::prose(label),
+                    label: SafeText::prose(&unmarked(label)),
                     grant: Grant::Answer,
                     is_current: false,
                 });
@@ -77,7 +77,7 @@ pub(super) fn clarification(text: &str) -> (Question, Vec<Choice>) {
     let question = question.trim().trim_start_matches('❓').trim();
     (
         Question::Clarification {
-            question: SafeText::prose(question),
+            question: SafeText::prose(&unmarked(question)),
             takes_free_text: true,
         },
         choices,

@@ -8,18 +8,24 @@ use super::{Asked, Iris, lanes::Address};
 use crate::domain::{
     AccountEvent, Answer, AnswerWay, Choice, CommandId, CommandOutcome, ConversationId, Decision,
     DecisionEvent, DecisionId, DecisionLife, Expiry, Grant, IncomingMessage, MessageSort, Moment,
-    Notice, NoticeKind, Provenance, Question, Refusal, RefusalCode, RunPhase, Severity, SyncEvent,
-    TimelineEvent, Topic,
+    Notice, NoticeKind, Provenance, Question, Refusal, RefusalCode, RunId, RunPhase, Severity,
+    SyncEvent, TimelineEvent, Topic,
 };
 use crate::protocol::decode::{CHOICE_LIMIT, shown};
-use crate::text::SafeText;
+use crate::text::{SafeText, unmarked};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Notifications and pickers that are remembered.
 const SEEN_LIMIT: usize = 256;
 /// A picker so soon after a slash command of ours answers it.
-const ASKED_FOR: Duration = Duration::from_secs(30);
+const ASKED_FOR: Duration = Duration::from_secs(15);
+
+/// The text before a question ends at most so long after it.
+const LEADS_UP_MS: i64 = 1_000;
+/// No gateway waits longer for an answer.
+const LONGEST_WAIT_MS: i64 = 3_600_000;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Approval,
@@ -38,6 +44,8 @@ struct Open {
     /// Out of a replay that is not over, also one that was cut; not said yet, because something
     /// may follow it.
     held: Option<Provenance>,
+    /// The run that went on when our own command asked for this picker: it is none of its steps.
+    apart_from: Option<RunId>,
 }
 
 impl Open {
@@ -63,12 +71,22 @@ pub(super) struct Decisions {
 }
 
 impl Decisions {
-    /// Whether an approval or question keeps the turn of a lane from ending. A picker does not:
+    /// Whether a decision keeps the turn of a lane from ending. A picker outside a turn does not:
     /// nobody works while it is open.
     pub(super) fn keeps_turn(&self, conversation: &ConversationId) -> bool {
-        self.open
-            .values()
-            .any(|open| open.is_in(conversation) && open.kind != Kind::Picker)
+        self.open.values().any(|open| {
+            open.is_in(conversation)
+                && (open.kind != Kind::Picker || open.decision.run.is_some())
+        })
+    }
+
+    /// The run that offered them is over; who is told so closes them.
+    pub(super) fn forget_pickers(&mut self, conversation: &ConversationId, run: &RunId) {
+        self.open.retain(|_, open| {
+            !open.is_in(conversation)
+                || open.kind != Kind::Picker
+                || open.decision.run.as_ref() != Some(run)
+        });
     }
 
     /// Whether this text is the one that a decision of the lane asks with.
@@ -209,7 +227,7 @@ impl Iris {
             choices,
             way,
             life: DecisionLife::Open,
-            asked_at: now,
+            asked_at: asked_at(now, ts.filter(|_| self.is_replay())),
             deadline: None,
             was_asked_for: false,
         };
@@ -226,20 +244,48 @@ impl Iris {
             wire,
             body,
             held,
+            apart_from: self
+                .lanes
+                .lane(&conversation)
+                .turn
+                .as_ref()
+                .filter(|_| decision.was_asked_for)
+                .map(|turn| turn.run.clone()),
         };
+        let waits = decision.run.is_some() || kind != Kind::Picker;
         self.decisions.open.insert(decision.id.clone(), open);
         if is_held {
             return;
         }
         self.say(Topic::Decision(DecisionEvent::Opened(Box::new(decision))));
-        if kind != Kind::Picker {
+        if waits {
             self.change_phase(&conversation, RunPhase::WaitingForDecision);
         }
     }
 
     /// The replay is over: what nothing followed is open, also what was answered when the link was
     /// lost, since the answer would have come back.
-    pub(super) fn open_replayed_decisions(&mut self) {
+    pub(super) fn open_replayed_decisions(&mut self, now: Moment) {
+        // Who asks waits, although nothing else of the turn was seen.
+        let asking: Vec<ConversationId> = self
+            .decisions
+            .open
+            .values()
+            .filter(|open| {
+                let ago = now.wall_ms - open.decision.asked_at.wall_ms;
+                open.held.is_some() && open.kind != Kind::Picker && ago < LONGEST_WAIT_MS
+            })
+            .map(|open| open.decision.conversation.clone())
+            .collect();
+        for conversation in asking {
+            let run = self.begin_waiting_turn(&conversation);
+            for open in self.decisions.open.values_mut() {
+                if open.is_in(&conversation) && open.kind != Kind::Picker {
+                    open.decision.run.get_or_insert_with(|| run.clone());
+                }
+            }
+            self.change_phase(&conversation, RunPhase::WaitingForDecision);
+        }
         let open: Vec<(Provenance, Decision)> = self
             .decisions
             .open
@@ -311,11 +357,11 @@ impl Iris {
             .into_iter()
             .take(CHOICE_LIMIT)
             .map(|choice| Choice {
-                label: SafeText::label(if choice.label.is_empty() {
-                    &choice.value
+                label: if choice.label.is_empty() {
+                    SafeText::label(&choice.value)
                 } else {
-                    &choice.label
-                }),
+                    SafeText::label(&unmarked(&choice.label))
+                },
                 value: choice.value,
                 grant: Grant::Answer,
                 is_current: choice.is_current,
@@ -328,18 +374,27 @@ impl Iris {
                 .slash_at
                 .take()
                 .is_some_and(|at| now.since(at) <= ASKED_FOR);
+        let of = self.lanes.lane(&lane);
+        // A picker that nobody here asked for is a step of the turn that goes on.
+        let run = of
+            .turn
+            .as_ref()
+            .filter(|_| !was_asked_for)
+            .map(|turn| turn.run.clone());
+        // Pickers carry no time; what came before them does.
+        let ts = of.last_ts;
         let decision = Decision {
             id: DecisionId::from(format!("picker {}", picker.picker_id)),
             conversation: lane,
-            run: None,
+            run,
             tool: None,
             question: Question::Picker {
-                title: SafeText::prose(&picker.title),
+                title: SafeText::prose(&unmarked(&picker.title)),
             },
             choices,
             way: AnswerWay::Direct,
             life: DecisionLife::Open,
-            asked_at: now,
+            asked_at: asked_at(now, ts.filter(|_| self.is_replay())),
             deadline: None,
             was_asked_for,
         };
@@ -444,7 +499,8 @@ impl Iris {
     }
 
     /// A message of the person was seen in the lane: it may be the answer, from another device.
-    pub(super) fn on_answer_seen(&mut self, conversation: &ConversationId, text: &str) {
+    /// True when it was.
+    pub(super) fn on_answer_seen(&mut self, conversation: &ConversationId, text: &str) -> bool {
         let is_slash = text.starts_with('/');
         let is_approval = text.starts_with("/approve") || text.starts_with("/deny");
         let gone = self.take_open(|open| {
@@ -455,6 +511,7 @@ impl Iris {
                     Kind::Picker => false,
                 }
         });
+        let is_answer = !gone.is_empty();
         for (decision, open) in gone {
             let choice = open.label(text).unwrap_or_else(|| spoken(text));
             if open.held.is_none() {
@@ -466,6 +523,7 @@ impl Iris {
             }
             self.go_on(conversation);
         }
+        is_answer
     }
 
     /// The agent goes on; typing paused while it waited, and comes again soon.
@@ -474,28 +532,44 @@ impl Iris {
         self.change_phase(conversation, RunPhase::Working);
     }
 
-    /// The agent went on: what it waited for is over.
+    /// The agent went on: what it waited for is over, whoever answered it.
     pub(super) fn on_output(&mut self, conversation: &ConversationId) {
-        let answering: Vec<DecisionId> = self
-            .decisions
-            .open
-            .keys()
-            .filter(|id| {
-                self.pending.any(
-                    |asked| matches!(asked, Asked::Send { decision: Some(of), .. } if of == *id),
-                )
-            })
-            .cloned()
-            .collect();
-        let is_replay = self.is_replay();
+        self.pass(conversation, |_| true);
+    }
+
+    /// The same for a text of a replay that ended. One that leads up to a question may come right
+    /// behind it.
+    pub(super) fn on_text_ended(&mut self, conversation: &ConversationId, ts: Option<i64>) {
+        self.pass(conversation, |open| {
+            ts.is_none_or(|ts| ts - open.decision.asked_at.wall_ms > LEADS_UP_MS)
+        });
+    }
+
+    /// A message of its own came in a lane: it is what a picker there led to, here or elsewhere.
+    pub(super) fn pass_pickers(&mut self, conversation: &ConversationId) {
+        self.pass(conversation, |open| open.kind == Kind::Picker);
+    }
+
+    /// Ends decisions that something followed. Our own answer that is on its way ends its own.
+    fn pass(&mut self, conversation: &ConversationId, is_meant: impl Fn(&Open) -> bool) {
+        let run = self
+            .lanes
+            .lane(conversation)
+            .turn
+            .as_ref()
+            .map(|turn| turn.run.clone());
         let gone: Vec<DecisionId> = self
             .decisions
             .open
             .iter()
             .filter(|(id, open)| {
-                // A picker of the replay that is followed by its answer is over as well.
-                let may_end = open.kind != Kind::Picker || (is_replay && open.held.is_some());
-                open.is_in(conversation) && may_end && !answering.contains(id)
+                let is_apart = open.apart_from.is_some() && open.apart_from == run;
+                let is_answering = self.pending.any(|asked| match asked {
+                    Asked::Send { decision, .. } => decision.as_ref() == Some(*id),
+                    Asked::Pick { decision, .. } => decision == *id,
+                    _ => false,
+                });
+                open.is_in(conversation) && is_meant(open) && !is_apart && !is_answering
             })
             .map(|(id, _)| id.clone())
             .collect();
@@ -568,5 +642,14 @@ impl Iris {
             decision,
             why: Expiry::Gone,
         }));
+    }
+}
+
+/// When something was asked that says its own time; a clock that is ahead says nothing.
+fn asked_at(now: Moment, ts: Option<i64>) -> Moment {
+    let ago = ts.map_or(0, |ts| now.wall_ms.saturating_sub(ts).max(0));
+    Moment {
+        mono_ms: now.mono_ms.saturating_sub(ago.unsigned_abs()),
+        wall_ms: now.wall_ms.saturating_sub(ago),
     }
 }

@@ -1,13 +1,14 @@
 //! Channels and threads, their flags and looks, search, and the slash catalogue (readings I21 to
 //! I27, I46). Must not know messages.
 
+use super::calls::CALLS;
 use super::frames::{CatalogEntry, Channel, Request, SearchResults};
 use super::lanes::Address;
 use super::{Asked, Iris};
 use crate::domain::{
     Appearance, Author, CommandId, CommandOutcome, ConversationId, ConversationInfo,
     ConversationKind, DirectoryEvent, LinkEvent, Moment, RefusalCode, RemoteId, Reply, SearchHit,
-    SearchQuery, SearchScope, SlashCommand, Topic,
+    SearchQuery, SearchScope, SlashCommand, SyncEvent, Topic,
 };
 use crate::protocol::decode::CONVERSATION_LIMIT;
 use crate::text::SafeText;
@@ -206,6 +207,12 @@ impl Iris {
         self.directory
             .known
             .retain(|_, info| info.parent.as_ref() != Some(gone));
+        if self.lanes.lane(gone).kept_calls().is_some() {
+            self.say(Topic::Sync(SyncEvent::Kept {
+                name: format!("{CALLS}{}", gone.as_str()),
+                value: None,
+            }));
+        }
         self.lanes.forget(gone);
         self.decisions.forget(gone);
         self.say(Topic::Directory(DirectoryEvent::Removed {

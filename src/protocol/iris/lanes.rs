@@ -3,6 +3,7 @@
 //! turns them into addresses and back.
 
 use super::Iris;
+use super::calls::CALLS;
 use crate::domain::{CommandId, ConversationId, Moment, RemoteId, RunId, ToolCallId};
 use crate::protocol::Resume;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,10 +28,46 @@ pub(super) struct Turn {
     pub(super) run: RunId,
     /// Our message that it answers.
     pub(super) command: Option<CommandId>,
+    /// Our message that it answers if it began just now, which does not show yet.
+    pub(super) candidate: Option<CommandId>,
     pub(super) is_stopping: bool,
+    /// The gateway restarts, so it does not come to its own end.
+    pub(super) is_cut: bool,
     pub(super) failure: Option<String>,
     /// An answer came to its end in this turn.
     pub(super) has_answer: bool,
+}
+
+/// A turn that was given up, with what was open in it.
+#[derive(Clone, Debug)]
+pub(super) struct Lost {
+    pub(super) turn: Turn,
+    pub(super) open: BTreeSet<RemoteId>,
+    pub(super) tools: BTreeMap<i64, ToolCallId>,
+    pub(super) at: Moment,
+}
+
+impl Lost {
+    pub(super) fn of(at: Moment, turn: Turn) -> Self {
+        Self {
+            turn,
+            open: BTreeSet::new(),
+            tools: BTreeMap::new(),
+            at,
+        }
+    }
+}
+
+/// A call that ended, as a replay of its end recognises it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Call {
+    pub(super) id: ToolCallId,
+    /// What its end said.
+    pub(super) print: String,
+    /// The link it was seen over.
+    pub(super) link: u64,
+    /// A replay repeated it, or came by without it: no other one will.
+    pub(super) is_covered: bool,
 }
 
 /// What is going on in a lane.
@@ -43,7 +80,9 @@ pub(super) struct Lane {
     pub(super) open: BTreeSet<RemoteId>,
     pub(super) ended: VecDeque<RemoteId>,
     /// Finished calls that are remembered: a replay repeats them.
-    ended_tools: VecDeque<ToolCallId>,
+    pub(super) calls: VecDeque<Call>,
+    /// They differ from what is kept.
+    pub(super) has_new_calls: bool,
     /// Running calls by their index.
     pub(super) tools: BTreeMap<i64, ToolCallId>,
     /// Calls of this turn so far; an index may be used again.
@@ -60,10 +99,28 @@ pub(super) struct Lane {
     pub(super) is_off: bool,
     /// The last system message, for the notification that repeats it.
     pub(super) last_system: Option<(RemoteId, String, Option<i64>)>,
-    /// Our last slash command: a picker that follows it was asked for.
+    /// Our last slash command, as long as nothing answered it: a picker that follows it was asked
+    /// for.
     pub(super) slash_at: Option<Moment>,
     /// Our last message, until a turn begins with it.
     pub(super) last_command: Option<CommandId>,
+    /// Messages that no turn has answered yet, in the order in which the gateway took them; none
+    /// for those of other devices.
+    pub(super) waiting: VecDeque<Option<CommandId>>,
+    /// Our messages that were in that line at some time.
+    lined_up: VecDeque<CommandId>,
+    /// How many of those were there when the last turn ended, and until when one of them would
+    /// begin the next.
+    pub(super) stale: usize,
+    pub(super) idle_until: Option<Moment>,
+    /// Messages that were missed and have no answer yet: a turn may be going on for them.
+    pub(super) guessed: usize,
+    /// A turn ended over this link, so the next one is seen to begin.
+    pub(super) is_known: bool,
+    /// The turn that was given up last.
+    pub(super) lost: Option<Lost>,
+    /// Wall milliseconds of the last message that ended, by the gateway's clock.
+    pub(super) last_ts: Option<i64>,
 }
 
 impl Lane {
@@ -71,16 +128,94 @@ impl Lane {
         self.ended.contains(message)
     }
 
-    /// Remembers a finished call; true the first time.
-    pub(super) fn end_tool(&mut self, tool: &ToolCallId) -> bool {
-        if self.ended_tools.contains(tool) {
-            return false;
+    /// Remembers a finished call.
+    pub(super) fn remember_call(&mut self, call: Call) {
+        if self.calls.len() >= ENDED_LIMIT {
+            self.calls.pop_front();
         }
-        if self.ended_tools.len() >= ENDED_LIMIT {
-            self.ended_tools.pop_front();
+        self.calls.push_back(call);
+        self.has_new_calls = true;
+    }
+
+    /// What is still to be recognised of the finished calls, as one text; none when there is
+    /// nothing.
+    pub(super) fn kept_calls(&self) -> Option<String> {
+        let calls: Vec<(&str, &str)> = self
+            .calls
+            .iter()
+            .filter(|call| !call.is_covered)
+            .map(|call| (call.id.as_str(), call.print.as_str()))
+            .collect();
+        if calls.is_empty() {
+            return None;
         }
-        self.ended_tools.push_back(tool.clone());
-        true
+        serde_json::to_string(&calls).ok()
+    }
+
+    /// A message stands in line for a turn. The same one of ours does so once.
+    pub(super) fn line_up(&mut self, command: Option<CommandId>) {
+        if let Some(command) = command {
+            if self.lined_up.contains(&command) {
+                return;
+            }
+            self.note_line(command);
+        }
+        if self.waiting.len() >= ENDED_LIMIT {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(command);
+    }
+
+    fn note_line(&mut self, command: CommandId) {
+        if self.lined_up.len() >= ENDED_LIMIT {
+            self.lined_up.pop_front();
+        }
+        self.lined_up.push_back(command);
+    }
+
+    /// The message that a turn that begins now is for. One of ours that was neither echoed nor
+    /// receipted yet stands behind all others.
+    pub(super) fn next_message(&mut self) -> Option<CommandId> {
+        match self.waiting.pop_front() {
+            Some(command) => {
+                self.last_command.take_if(|last| Some(*last) == command);
+                command
+            }
+            None => {
+                let command = self.last_command.take()?;
+                self.note_line(command);
+                Some(command)
+            }
+        }
+    }
+
+    /// Whether the turn that begins is one for a message that was missed. A lane that was quiet
+    /// has none.
+    pub(super) fn take_guess(&mut self, is_sure: bool) -> bool {
+        let was_guessed = !is_sure && self.guessed > 0;
+        self.guessed = if is_sure { 0 } else { self.guessed.saturating_sub(1) };
+        was_guessed
+    }
+
+    /// No turn began for the messages that waited when the last one ended: it answered them.
+    pub(super) fn drop_answered(&mut self) {
+        self.idle_until = None;
+        for _ in 0..std::mem::take(&mut self.stale) {
+            if let Some(command) = self.waiting.pop_front() {
+                self.last_command.take_if(|last| Some(*last) == command);
+            }
+        }
+    }
+
+    /// Everything that happens by itself.
+    pub(super) fn deadlines(&self) -> impl Iterator<Item = Option<Moment>> {
+        [
+            self.typing_until,
+            self.grace_until,
+            self.hold_until,
+            self.idle_until,
+        ]
+        .into_iter()
     }
 
     pub(super) fn end(&mut self, message: &RemoteId) {
@@ -115,6 +250,21 @@ impl Lanes {
         {
             for (lane, message) in anchors {
                 lanes.lane(&ConversationId::from(lane)).anchor = Some(RemoteId::from(message));
+            }
+        }
+        for (name, text) in &resume.facts {
+            let Some(lane) = name.strip_prefix(CALLS) else {
+                continue;
+            };
+            let calls: Vec<(String, String)> = serde_json::from_str(text).unwrap_or_default();
+            let lane = lanes.lane(&ConversationId::from(lane));
+            for (id, print) in calls {
+                lane.remember_call(Call {
+                    id: ToolCallId::from(id),
+                    print,
+                    link: 0,
+                    is_covered: false,
+                });
             }
         }
         lanes
@@ -180,9 +330,14 @@ impl Lanes {
         for lane in self.lanes.values_mut() {
             lane.grace_until = None;
             lane.hold_until = None;
+            lane.idle_until = None;
             lane.slash_at = None;
+            lane.is_known = false;
             if let Some(turn) = &mut lane.turn {
                 turn.has_answer = false;
+                if let Some(command) = turn.candidate.take() {
+                    lane.waiting.push_front(Some(command));
+                }
             }
         }
     }
@@ -213,7 +368,7 @@ impl Lanes {
     pub(super) fn deadline(&self) -> Option<Moment> {
         self.lanes
             .values()
-            .flat_map(|lane| [lane.typing_until, lane.grace_until, lane.hold_until])
+            .flat_map(Lane::deadlines)
             .flatten()
             .min_by_key(|moment| moment.mono_ms)
     }

@@ -4,6 +4,7 @@
 use super::directory::author;
 use super::frames::{History, Message, MessageStop, MessageUpdate, Request, Runtime};
 use super::media::{OutgoingMessage, attachment};
+use super::turns::Sign;
 use super::{Asked, Iris};
 use crate::domain::{
     AccountEvent, Author, CommandId, CommandOutcome, ConversationId, Footer, HistoryPage,
@@ -15,6 +16,8 @@ use crate::text::SafeText;
 
 /// Messages of one page; the gateway hands out up to 200.
 const PAGE: u32 = 100;
+/// What has no answer after so long gets none.
+const UNANSWERED_MS: i64 = 10 * 60 * 1000;
 /// The gateway's own command that ends a run.
 const STOP: &str = "/stop";
 
@@ -30,8 +33,9 @@ impl Iris {
         let is_slash = outgoing.text.starts_with('/');
         let lane = self.lanes.lane(conversation);
         if is_slash {
-            lane.slash_at = Some(now);
+            lane.slash_at = (outgoing.text != STOP).then_some(now);
         } else {
+            lane.slash_at = None;
             lane.last_command = Some(outgoing.command);
         }
         let activity = lane.activity;
@@ -143,8 +147,9 @@ impl Iris {
                     }
                 }
                 self.done(command);
-                if let Some(decision) = decision {
-                    self.answered(decision, &text, command);
+                match decision {
+                    Some(decision) => self.answered(decision, &text, command),
+                    None => self.line_up(&conversation, &text, Some(command)),
                 }
                 Some(command)
             }
@@ -178,15 +183,24 @@ impl Iris {
         self.lanes.lane(&lane).activity += 1;
         // What a replay repeats is older than what waits for an answer.
         let is_repeat = self.is_replay() && self.lanes.lane(&lane).has_ended(&remote);
+        self.resume_message(&lane, &remote);
         if author == Author::System {
             if self.decisions.is_asked_by(&lane, &incoming.text) {
                 incoming.sort = MessageSort::Aside;
             } else {
                 let twin = (remote.clone(), incoming.text.clone(), message.ts);
                 self.lanes.lane(&lane).last_system = Some(twin);
+                if !is_repeat {
+                    self.on_reply(&lane);
+                }
             }
         } else if !is_repeat {
             self.on_output(&lane);
+            self.on_reply(&lane);
+        }
+        if self.is_replay() && !is_repeat && author == Author::Assistant {
+            let of = self.lanes.lane(&lane);
+            of.guessed = of.guessed.saturating_sub(1);
         }
         self.count_news(&lane, &remote);
         if !is_repeat {
@@ -194,6 +208,7 @@ impl Iris {
         }
         let of = self.lanes.lane(&lane);
         of.end(&remote);
+        of.last_ts = incoming.sent_at_ms.or(of.last_ts);
         if author == Author::Assistant
             && let Some(turn) = &mut of.turn
         {
@@ -255,6 +270,8 @@ impl Iris {
             let reply = if conversation == lane {
                 Reply::Nothing
             } else {
+                let home = self.lanes.lane(&conversation);
+                home.last_command.take_if(|last| *last == command);
                 Reply::Created(lane.clone())
             };
             ended = Some((command, reply, decision, text));
@@ -262,23 +279,50 @@ impl Iris {
             incoming.command = known;
         }
         let is_repeat = self.lanes.lane(&lane).has_ended(&remote);
-        self.lanes.lane(&lane).end(&remote);
+        let of = self.lanes.lane(&lane);
+        of.end(&remote);
+        of.last_ts = incoming.sent_at_ms.or(of.last_ts);
+        let command = incoming.command;
         let ts = incoming.sent_at_ms;
         let text = incoming.text.clone();
         self.say(Topic::Timeline(TimelineEvent::Upserted {
             conversation: lane.clone(),
             message: Box::new(incoming),
         }));
+        let mut is_answer = false;
         if let Some((command, reply, decision, text)) = ended {
             self.finish(command, CommandOutcome::Done(reply));
             if let Some(decision) = decision {
+                is_answer = true;
                 self.answered(decision, &text, command);
             }
         }
         if !is_repeat {
-            self.on_answer_seen(&lane, &text);
+            is_answer |= self.on_answer_seen(&lane, &text);
+            if command.is_none() {
+                self.lanes.lane(&lane).slash_at = None;
+            }
+            // An answer lets the turn go on that asked; other messages want a turn of their own.
+            if !is_answer && !self.is_replay() {
+                self.line_up(&lane, &text, command);
+            } else if !is_answer && is_recent(now, ts) && !text.starts_with('/') {
+                self.lanes.lane(&lane).guessed += 1;
+            }
         }
         self.touch(now, &lane, ts);
+    }
+
+    /// A message stands in line for a turn; the gateway's own commands take none.
+    fn line_up(&mut self, lane: &ConversationId, text: &str, command: Option<CommandId>) {
+        if !text.starts_with('/') {
+            self.lanes.lane(lane).line_up(command);
+        }
+    }
+
+    /// Something stands as an answer of its own in a lane: the last slash command has its reply.
+    fn on_reply(&mut self, lane: &ConversationId) {
+        self.lanes.lane(lane).slash_at = None;
+        self.pass_pickers(lane);
     }
 
     pub(super) fn on_message_start(&mut self, now: Moment, lane: ConversationId, message: &str) {
@@ -290,7 +334,7 @@ impl Iris {
             return;
         }
         self.on_output(&lane);
-        let run = self.begin_turn(now, &lane);
+        let run = self.begin_turn(now, &lane, Sign::Beginning);
         if !self.lanes.lane(&lane).open.insert(remote.clone()) {
             return;
         }
@@ -320,7 +364,10 @@ impl Iris {
         if self.lanes.lane(&lane).has_ended(&remote) {
             return;
         }
-        let run = self.begin_turn(now, &lane);
+        self.resume_message(&lane, &remote);
+        let is_known = self.lanes.lane(&lane).open.contains(&remote);
+        let sign = if is_known { Sign::Typing } else { Sign::Amid };
+        let run = self.begin_turn(now, &lane, sign);
         let is_new = self.lanes.lane(&lane).open.insert(remote.clone());
         if is_new {
             self.on_output(&lane);
@@ -343,13 +390,22 @@ impl Iris {
         let footer = footer(&stop.runtime, stop.model.as_deref(), stop.tokens);
         self.count_news(&lane, &remote);
         let is_replay = self.is_replay();
-        if is_replay && !self.lanes.lane(&lane).has_ended(&remote) {
-            self.on_output(&lane);
+        let is_repeat = self.lanes.lane(&lane).has_ended(&remote);
+        self.resume_message(&lane, &remote);
+        let was_open = self.lanes.lane(&lane).open.contains(&remote);
+        if is_replay && !is_repeat {
+            self.on_text_ended(&lane, stop.ts);
+        }
+        if !was_open && !is_replay {
+            self.settle_owner(&lane, Sign::Amid);
         }
         let of = self.lanes.lane(&lane);
+        if is_replay && !is_repeat {
+            of.guessed = of.guessed.saturating_sub(1);
+        }
         of.activity += 1;
-        let was_open = of.open.contains(&remote);
         of.end(&remote);
+        of.last_ts = stop.ts.or(of.last_ts);
         let mut run = None;
         if let Some(turn) = &mut of.turn {
             turn.has_answer = true;
@@ -393,7 +449,7 @@ impl Iris {
         if text.is_empty() {
             return;
         }
-        let run = self.begin_turn(now, &lane);
+        let run = self.begin_turn(now, &lane, Sign::Typing);
         self.say(Topic::Timeline(TimelineEvent::Upserted {
             conversation: lane,
             message: Box::new(IncomingMessage {
@@ -482,7 +538,13 @@ impl Iris {
         self.ask(now, "history", &address, request, asked);
     }
 
-    pub(super) fn on_history(&mut self, id: Option<u64>, lane: ConversationId, history: History) {
+    pub(super) fn on_history(
+        &mut self,
+        now: Moment,
+        id: Option<u64>,
+        lane: ConversationId,
+        history: History,
+    ) {
         let asked = match id {
             Some(_) => self.take(id),
             None => self.pending.take_first(|asked| {
@@ -511,13 +573,24 @@ impl Iris {
             .map(incoming)
             .filter(|row| !row.text.is_empty() || !row.attachments.is_empty())
             .collect();
-        let of = self.lanes.lane(&conversation);
-        // History has whole messages only: the end of one that is open here was lost.
+        // History has whole messages only: the end of one that is open here was lost, and one that
+        // was given up came to its end.
+        let mut has_ended = false;
         for remote in messages.iter().filter_map(|row| row.remote.as_ref()) {
+            self.resume_message(&conversation, remote);
+            let of = self.lanes.lane(&conversation);
             if of.open.contains(remote) {
                 of.end(remote);
+                has_ended = true;
+                if let Some(turn) = &mut of.turn {
+                    turn.has_answer = true;
+                }
             }
         }
+        if before.is_none() {
+            self.guess_turns(now, &conversation, &messages);
+        }
+        let of = self.lanes.lane(&conversation);
         if before.is_none() && of.anchor.is_none() {
             of.anchor = messages.last().and_then(|row| row.remote.clone());
         }
@@ -529,7 +602,7 @@ impl Iris {
         self.tell(AccountEvent {
             provenance: Provenance::History,
             topic: Topic::Timeline(TimelineEvent::Page(Box::new(HistoryPage {
-                conversation,
+                conversation: conversation.clone(),
                 messages,
                 before,
                 older,
@@ -539,7 +612,39 @@ impl Iris {
         for command in commands {
             self.done(command);
         }
+        if has_ended {
+            self.check_turn(now, &conversation);
+        }
     }
+
+    /// Messages of other devices at the end of the newest page have no answer yet, so a turn may
+    /// be going on for them.
+    fn guess_turns(
+        &mut self,
+        now: Moment,
+        conversation: &ConversationId,
+        messages: &[IncomingMessage],
+    ) {
+        let count = messages
+            .iter()
+            .rev()
+            .take_while(|row| row.author == Author::User)
+            .filter(|row| is_recent(now, row.sent_at_ms) && !row.text.starts_with('/'))
+            .filter(|row| {
+                let remote = row.remote.as_ref();
+                remote.is_some_and(|remote| self.lanes.sent(remote).is_none())
+            })
+            .count();
+        let of = self.lanes.lane(conversation);
+        if of.turn.is_none() && !of.is_known {
+            of.guessed = of.guessed.max(count);
+        }
+    }
+}
+
+/// Whether the answer to a message may still be on its way.
+fn is_recent(now: Moment, ts: Option<i64>) -> bool {
+    ts.is_some_and(|ts| now.wall_ms - ts < UNANSWERED_MS)
 }
 
 /// A message with everything that its frame says.

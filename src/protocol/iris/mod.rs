@@ -6,14 +6,15 @@
 //! - `lanes`: a channel or a thread of it is one conversation; what is open in each.
 //! - `directory`: channels and threads, their flags and looks, search, the slash catalogue.
 //! - `messages`: messages in and out, own echoes, receipts, history, deletion.
-//! - `turns`: runs and tools, which the protocol does not state and which are inferred here.
+//! - `turns`: runs, which the protocol does not state and which are inferred here.
+//! - `calls`: calls of tools, recognised when a replay repeats them; todos.
 //! - `decisions`: pickers, and approvals and questions that come as notifications.
 //! - `media`: one pull and one upload at a time.
 //!
 //! # Replay
 //! Live frames carry no cursor, so the replay after a drop may repeat what was seen live. What has
-//! a message id is recognised by it. A finished tool gets an id out of its lane, the last message
-//! that ended before it, its index and its name: the same live and replayed. Notifications are
+//! a message id is recognised by it. A finished tool is recognised by what its end said, in the
+//! order of the lane (`calls`). Notifications are
 //! recognised by their content, pickers by their id. Errors and search results of a replay answer
 //! nobody and are left out. Decisions of a replay open when it is over, and only if nothing came
 //! after them in their lane.
@@ -29,7 +30,8 @@
 //! | `hello`, `hello.ack`, `sync`, `sync.done`, `status`, `ping`, `pong` | both | `session` |
 //! | `error` (6 codes) | in | `refusals`, matched by its id in this file |
 //! | `message.send`, `message`, `message.start`, `.update`, `.stop`, `message.deleted`, `message.delete`, `commentary`, `read.receipt`, `history` | both | `messages` |
-//! | `tool.start`, `tool.progress`, `tool.end`, `todo.update`, `typing`, `agent.busy`, `agent.idle` | in | `turns` |
+//! | `tool.start`, `tool.progress`, `tool.end`, `todo.update` | in | `calls` |
+//! | `typing`, `agent.busy`, `agent.idle` | in | `turns` |
 //! | `notification`, `picker.choice`, `picker.select`, planned pickers | both | `decisions` |
 //! | `channel.list`, `.created`, `.renamed`, `.deleted`, `.create`, `.rename`, `.set_default`, `.favorite`, `.icon`, `.set_automation`, `.delete` | both | `directory` |
 //! | `search`, `search.results`, `commands.catalog` | both | `directory` |
@@ -38,6 +40,7 @@
 //! | unknown types and fields | in | counted as an oddity, one notice each type |
 
 mod asking;
+mod calls;
 mod decisions;
 mod directory;
 mod frames;
@@ -458,7 +461,7 @@ impl Iris {
             Event::Error(error) => self.on_error(now, id, chat.map(|_| lane), &error),
             Event::Pong => self.on_pong(now),
             Event::SyncDone { cursor } => self.on_sync_done(now, id, cursor),
-            Event::History(history) => self.on_history(id, lane, *history),
+            Event::History(history) => self.on_history(now, id, lane, *history),
             Event::MediaPullEnd { ok } => self.on_pull_end(now, id, ok),
             Event::MediaUploadAck(ack) => self.on_upload_ack(now, id, ack),
             Event::CommandsCatalog(catalog) => self.on_catalog(id, catalog.commands),

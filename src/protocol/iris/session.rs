@@ -70,6 +70,10 @@ pub(super) struct Session {
     pub(super) news: usize,
     /// The gateway said that it restarts.
     restarts: bool,
+    /// Counts links.
+    pub(super) link: u64,
+    /// Since when everything that was missed is here.
+    pub(super) ready_at: Option<Moment>,
 }
 
 impl Session {
@@ -97,6 +101,8 @@ impl Session {
             replayed: 0,
             news: 0,
             restarts: false,
+            link: 0,
+            ready_at: None,
         }
     }
 
@@ -140,6 +146,8 @@ impl Session {
 impl Iris {
     pub(super) fn link_up(&mut self, now: Moment) {
         self.session.restarts = false;
+        self.session.link += 1;
+        self.session.ready_at = None;
         self.oddities.reset();
         self.tell_link(LinkState::Connecting);
         if self
@@ -266,6 +274,7 @@ impl Iris {
         let anchors = self.lanes.anchors();
         self.keep("cursor", cursor.to_string());
         self.keep("anchors", anchors);
+        self.keep_all_calls();
     }
 
     pub(super) fn on_sync_done(&mut self, now: Moment, id: Option<u64>, head: Option<i64>) {
@@ -277,6 +286,7 @@ impl Iris {
         }
         let asked_from = self.session.cursor;
         let reached = self.session.reached;
+        self.cover_calls();
         match head {
             Some(head) if asked_from.is_some_and(|from| head < from) => {
                 self.keep_cursor(head);
@@ -306,8 +316,9 @@ impl Iris {
 
     fn be_ready(&mut self, now: Moment) {
         self.session.stage = Stage::Ready;
+        self.session.ready_at = Some(now);
         let count = self.session.news;
-        self.open_replayed_decisions();
+        self.open_replayed_decisions(now);
         self.say(Topic::Sync(SyncEvent::Done { count }));
         self.resume_turns(now);
         self.tell_link(LinkState::Ready);
@@ -319,6 +330,7 @@ impl Iris {
             "online" => None,
             "restarting" => {
                 self.session.restarts = true;
+                self.cut_turns();
                 Some("the gateway restarts")
             }
             "degraded" => Some("the gateway works, but not well"),

@@ -1,36 +1,62 @@
-//! Runs and tools. The protocol states no runs, so they are inferred (readings I34, I35, I37, I38):
-//! a turn begins with the first `typing on`, `message.start` or `tool.start` after the last one
-//! ended, and ends when no message and no tool is open, no approval or question waits, and typing
-//! is off, or did not come again for 5 s. A wrong guess blocks nothing: the gateway queues.
+//! Runs. The protocol states none, so they are inferred (readings I34, I35, I37, I38): a turn begins
+//! with the first `typing on`, `message.start` or `tool.start` after the last one ended, and ends
+//! when no message and no tool is open, no decision of it waits, and typing is off, or did not come
+//! again for 5 s. A wrong guess blocks nothing: the gateway queues.
+//!
+//! # Whose turn it is
+//! A gateway works on the messages of a lane in the order in which it took them, from whatever
+//! device they came; the echo or the receipt shows that order. So a turn that begins belongs to the
+//! first message that no turn has answered. Right after a link came to stand a turn may be going on
+//! that nobody here saw begin: then `typing on` alone decides nothing, since it comes every 2 s all
+//! the time, and the first frame that only a beginning or only the middle of a turn has does.
+//!
+//! # Turns that were given up
+//! What was open when the link broke and gave no sign after it is reported as lost. When the same
+//! message, the same call, or the lane without a new message goes on all the same, that is taken
+//! back.
 
-use super::frames::{ToolEnd, ToolProgress, ToolStart};
-use super::lanes::Turn;
+use super::lanes::{Lost, Turn};
 use super::{Asked, Iris};
 use crate::domain::{
-    CommandId, ConversationId, Footer, Moment, RunEvent, RunId, RunOutcome, RunPhase,
-    TimelineEvent, ToolCall, ToolCallId, ToolStatus, Topic,
+    CommandId, ConversationId, Footer, Moment, RemoteId, RunEvent, RunId, RunOutcome, RunPhase,
+    TimelineEvent, ToolCall, ToolStatus, Topic,
 };
-use crate::protocol::decode::{TOOL_TEXT_LIMIT, bounded};
-use crate::protocol::tools;
-use crate::text::{SafeText, graphemes, width};
-use serde_json::{Map, Value};
+use crate::text::SafeText;
 use std::time::Duration;
 
 /// A typing mark that is not renewed goes out.
 const TYPING: Duration = Duration::from_secs(5);
+/// A turn that goes on while a link comes to stand shows it within so long.
+const QUIET: Duration = Duration::from_millis(2_500);
 /// After a reconnect a turn that still runs shows it within so long; typing comes every 2 s.
 const GRACE: Duration = Duration::from_secs(6);
 /// What is still open so long after typing ended does not end any more.
 const LOST: Duration = Duration::from_secs(10);
-/// The tool that asks questions. The question shows as a decision.
-const CLARIFY: &str = "clarify";
+/// What a lane does so long after its turn was given up is another turn, unless a frame names
+/// something that was open in it.
+const RETURN: Duration = Duration::from_secs(120);
+/// A message that waits when a turn ends is answered by the next one within so long, or was
+/// answered by the one that ended.
+const NEXT: Duration = Duration::from_secs(6);
+
+/// What a frame says of the turn that it belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sign {
+    /// Somebody works.
+    Typing,
+    /// Something begins.
+    Beginning,
+    /// Something goes on of which nobody here saw the beginning.
+    Amid,
+}
 
 impl Iris {
     /// The run of a lane that does something, begun when there is none. A replay begins none.
     pub(super) fn begin_turn(
         &mut self,
-        _now: Moment,
+        now: Moment,
         conversation: &ConversationId,
+        sign: Sign,
     ) -> Option<RunId> {
         if self.is_replay() {
             let lane = self.lanes.lane(conversation);
@@ -40,18 +66,51 @@ impl Iris {
         lane.activity += 1;
         lane.grace_until = None;
         lane.hold_until = None;
+        lane.idle_until = None;
         lane.is_off = false;
-        if let Some(turn) = &lane.turn {
-            return Some(turn.run.clone());
+        let goes_on = lane.turn.is_none()
+            && lane.waiting.is_empty()
+            && lane.last_command.is_none()
+            && lane
+                .lost
+                .as_ref()
+                .is_some_and(|lost| now.since(lost.at) < RETURN);
+        if goes_on {
+            self.resume(conversation);
         }
-        let command = lane.last_command.take();
+        if let Some(turn) = &self.lanes.lane(conversation).turn {
+            let run = turn.run.clone();
+            self.settle_owner(conversation, sign);
+            return Some(run);
+        }
+        let is_sure = self.is_sure(now, conversation);
+        let lane = self.lanes.lane(conversation);
+        lane.lost = None;
+        let was_guessed = lane.take_guess(is_sure);
+        let (command, candidate) = match sign {
+            _ if was_guessed => (None, None),
+            Sign::Typing if !is_sure => (None, lane.next_message()),
+            Sign::Amid if !is_sure => (None, None),
+            Sign::Typing | Sign::Beginning | Sign::Amid => (lane.next_message(), None),
+        };
+        Some(self.start_turn(conversation, command, candidate))
+    }
+
+    fn start_turn(
+        &mut self,
+        conversation: &ConversationId,
+        command: Option<CommandId>,
+        candidate: Option<CommandId>,
+    ) -> RunId {
         let run = RunId::from(self.mint_name("turn"));
         let lane = self.lanes.lane(conversation);
         lane.tool_count = 0;
         lane.turn = Some(Turn {
             run: run.clone(),
             command,
+            candidate,
             is_stopping: false,
+            is_cut: false,
             failure: None,
             has_answer: false,
         });
@@ -62,7 +121,49 @@ impl Iris {
             is_stated: false,
         }));
         self.change_phase(conversation, RunPhase::Working);
-        Some(run)
+        run
+    }
+
+    /// Whether a turn that begins now in a lane would be seen to begin.
+    fn is_sure(&mut self, now: Moment, conversation: &ConversationId) -> bool {
+        let was_quiet = self
+            .session
+            .ready_at
+            .is_some_and(|at| now.since(at) >= QUIET);
+        was_quiet || self.lanes.lane(conversation).is_known
+    }
+
+    /// Decides whether the turn that goes on is the one of our message, as soon as that shows.
+    pub(super) fn settle_owner(&mut self, conversation: &ConversationId, sign: Sign) {
+        let lane = self.lanes.lane(conversation);
+        let Some(turn) = &mut lane.turn else {
+            return;
+        };
+        if sign == Sign::Typing {
+            return;
+        }
+        let Some(command) = turn.candidate.take() else {
+            return;
+        };
+        if sign == Sign::Amid {
+            lane.waiting.push_front(Some(command));
+            return;
+        }
+        turn.command = Some(command);
+        let run = turn.run.clone();
+        self.say(Topic::Run(RunEvent::Owned {
+            conversation: conversation.clone(),
+            run,
+            command,
+        }));
+    }
+
+    /// A decision of the replay waits, so a turn does.
+    pub(super) fn begin_waiting_turn(&mut self, conversation: &ConversationId) -> RunId {
+        match &self.lanes.lane(conversation).turn {
+            Some(turn) => turn.run.clone(),
+            None => self.start_turn(conversation, None, None),
+        }
     }
 
     pub(super) fn change_phase(&mut self, conversation: &ConversationId, phase: RunPhase) {
@@ -110,7 +211,7 @@ impl Iris {
             return;
         }
         if on {
-            self.begin_turn(now, &conversation);
+            self.begin_turn(now, &conversation, Sign::Typing);
             self.lanes.lane(&conversation).typing_until = Some(now.after(TYPING));
             self.say(Topic::Timeline(TimelineEvent::Typing {
                 conversation,
@@ -157,14 +258,34 @@ impl Iris {
             return;
         }
         lane.hold_until = None;
-        if let Some(turn) = lane.turn.take() {
-            let outcome = match turn.failure {
-                Some(error) => failed(&error),
-                None if turn.is_stopping => RunOutcome::Cancelled,
-                None => RunOutcome::Completed,
-            };
-            self.finish_turn(conversation, turn.run, outcome);
-            self.take_as_arrived(conversation, turn.command);
+        // It ended without a word: then it was what it seemed to be.
+        self.settle_owner(conversation, Sign::Beginning);
+        let lane = self.lanes.lane(conversation);
+        let Some(turn) = lane.turn.take() else {
+            return;
+        };
+        lane.is_known = true;
+        lane.stale = lane.waiting.len();
+        lane.idle_until = (lane.stale > 0).then(|| now.after(NEXT));
+        let outcome = match &turn.failure {
+            Some(error) => failed(error),
+            None if turn.is_stopping => RunOutcome::Cancelled,
+            None if turn.is_cut => {
+                lane.lost = Some(Lost::of(now, turn.clone()));
+                restarted()
+            }
+            None => RunOutcome::Completed,
+        };
+        self.finish_turn(conversation, turn.run, outcome);
+        self.take_as_arrived(conversation, turn.command);
+    }
+
+    /// The gateway said that it restarts: what ends from now on was cut.
+    pub(super) fn cut_turns(&mut self) {
+        for lane in self.lanes.lanes.values_mut() {
+            if let Some(turn) = &mut lane.turn {
+                turn.is_cut = true;
+            }
         }
     }
 
@@ -180,6 +301,7 @@ impl Iris {
     }
 
     fn finish_turn(&mut self, conversation: &ConversationId, run: RunId, outcome: RunOutcome) {
+        self.decisions.forget_pickers(conversation, &run);
         self.say(Topic::Run(RunEvent::Finished {
             conversation: conversation.clone(),
             run,
@@ -205,13 +327,14 @@ impl Iris {
             .lanes
             .iter()
             .filter(|(_, lane)| {
-                [lane.typing_until, lane.grace_until, lane.hold_until]
-                    .into_iter()
-                    .any(is_due)
+                lane.deadlines().any(is_due)
             })
             .map(|(id, _)| id.clone())
             .collect();
         for conversation in quiet {
+            if is_due(self.lanes.lane(&conversation).idle_until) {
+                self.lanes.lane(&conversation).drop_answered();
+            }
             if is_due(self.lanes.lane(&conversation).typing_until) {
                 self.typing_off(&conversation);
                 self.lanes.lane(&conversation).is_off = true;
@@ -222,14 +345,14 @@ impl Iris {
                 let is_open = !lane.open.is_empty() || !lane.tools.is_empty();
                 let was_off = std::mem::replace(&mut lane.is_off, true);
                 if was_off && is_open && !self.decisions.keeps_turn(&conversation) {
-                    self.abandon_turn(&conversation);
+                    self.abandon_turn(now, &conversation);
                 }
             }
             if is_due(self.lanes.lane(&conversation).grace_until) {
                 self.lanes.lane(&conversation).grace_until = None;
                 // Typing pauses while somebody is asked.
                 if !self.decisions.keeps_turn(&conversation) {
-                    self.abandon_turn(&conversation);
+                    self.abandon_turn(now, &conversation);
                 }
             }
             self.check_turn(now, &conversation);
@@ -237,17 +360,21 @@ impl Iris {
     }
 
     /// What was open before the link was lost is not going on.
-    fn abandon_turn(&mut self, conversation: &ConversationId) {
+    fn abandon_turn(&mut self, now: Moment, conversation: &ConversationId) {
         let lane = self.lanes.lane(conversation);
         let open = std::mem::take(&mut lane.open);
         let tools = std::mem::take(&mut lane.tools);
         let Some(turn) = lane.turn.take() else {
             return;
         };
-        for message in &open {
-            lane.end(message);
-        }
         let was_cut = !open.is_empty() || !turn.has_answer;
+        if was_cut {
+            lane.lost = Some(Lost {
+                open: open.clone(),
+                tools: tools.clone(),
+                ..Lost::of(now, turn.clone())
+            });
+        }
         for remote in open {
             self.say(Topic::Timeline(TimelineEvent::Ended {
                 conversation: conversation.clone(),
@@ -264,157 +391,66 @@ impl Iris {
             call.status = ToolStatus::Cancelled;
             self.tell_tool(conversation, call);
         }
-        let outcome = if was_cut {
-            RunOutcome::Lost
-        } else {
-            RunOutcome::Completed
+        let outcome = match was_cut {
+            true if turn.is_cut => restarted(),
+            true => RunOutcome::Lost,
+            false => RunOutcome::Completed,
         };
         self.finish_turn(conversation, turn.run, outcome);
     }
 
-    pub(super) fn on_tool_start(
-        &mut self,
-        now: Moment,
-        conversation: ConversationId,
-        tool: ToolStart,
-    ) {
-        self.on_output(&conversation);
-        let run = self.begin_turn(now, &conversation);
-        let id = self.new_call(&conversation, run.as_ref(), tool.index);
-        let mut call = ToolCall::new(id, SafeText::label(&tool.name));
-        call.run = run;
-        call.preview = if tool.preview.trim().is_empty() {
-            tools::preview(&tool.name, &tool.args)
-        } else {
-            SafeText::label(&tool.preview)
-        };
-        call.arguments = tools::readable(&tool.args);
-        call.emoji = emoji(&tool.emoji);
-        call.started = Some(now);
-        if tool.name != CLARIFY {
-            self.tell_tool(&conversation, call);
-        }
-    }
-
-    /// A stand-in for the id that the call gets when it ends.
-    fn new_call(
-        &mut self,
-        conversation: &ConversationId,
-        run: Option<&RunId>,
-        index: i64,
-    ) -> ToolCallId {
+    /// Takes back that a turn was lost, when this message was open in it.
+    pub(super) fn resume_message(&mut self, conversation: &ConversationId, message: &RemoteId) {
         let lane = self.lanes.lane(conversation);
-        lane.tool_count += 1;
-        let run = run.map_or("turn", RunId::as_str);
-        let id = ToolCallId::from(format!("{run}/{}", lane.tool_count));
-        lane.tools.insert(index, id.clone());
-        id
-    }
-
-    pub(super) fn on_tool_progress(
-        &mut self,
-        now: Moment,
-        conversation: ConversationId,
-        tool: &ToolProgress,
-    ) {
-        if self.is_replay() {
-            return;
-        }
-        let run = self.begin_turn(now, &conversation);
-        let known = self
-            .lanes
-            .lane(&conversation)
-            .tools
-            .get(&tool.index)
-            .cloned();
-        let id = known.unwrap_or_else(|| self.new_call(&conversation, run.as_ref(), tool.index));
-        let mut call = ToolCall::new(id, SafeText::label(&tool.name));
-        call.run = run;
-        call.note = SafeText::label(&tool.note);
-        if tool.name != CLARIFY {
-            self.tell_tool(&conversation, call);
-        }
-    }
-
-    pub(super) fn on_tool_end(
-        &mut self,
-        now: Moment,
-        conversation: ConversationId,
-        tool: &ToolEnd,
-    ) {
-        let lane = self.lanes.lane(&conversation);
-        lane.activity += 1;
-        let stand_in = lane.tools.remove(&tool.index);
-        let run = lane.turn.as_ref().map(|turn| turn.run.clone());
-        // Live and replayed the same: where it stands between messages, its index and name.
-        let anchor = lane
-            .anchor
+        let is_of_it = lane
+            .lost
             .as_ref()
-            .map_or("start", |anchor| anchor.as_str());
-        let id = ToolCallId::from(format!("{anchor}/{}/{}", tool.index, tool.name));
-        let is_failed = tool.ok == Some(false);
-        // What a replay repeats is older than what waits for an answer.
-        if lane.end_tool(&id) || !self.is_replay() {
-            self.on_output(&conversation);
+            .is_some_and(|lost| lost.open.contains(message));
+        if is_of_it && lane.turn.is_none() {
+            self.resume(conversation);
         }
-        if tool.name == CLARIFY && !is_failed {
-            return self.check_turn(now, &conversation);
+    }
+
+    /// Takes back that a turn was lost, when this call ran in it.
+    pub(super) fn resume_call(&mut self, conversation: &ConversationId, index: i64) {
+        let lane = self.lanes.lane(conversation);
+        let is_of_it = lane
+            .lost
+            .as_ref()
+            .is_some_and(|lost| lost.tools.contains_key(&index));
+        if is_of_it && lane.turn.is_none() {
+            self.resume(conversation);
         }
-        if let Some(from) = stand_in {
-            self.say(Topic::Run(RunEvent::ToolRekeyed {
-                conversation: conversation.clone(),
-                from,
-                to: id.clone(),
-            }));
-        }
-        let mut call = ToolCall::new(id, SafeText::label(&tool.name));
-        call.run = run;
-        call.status = if is_failed {
-            ToolStatus::Failed
-        } else {
-            ToolStatus::Completed
+    }
+
+    fn resume(&mut self, conversation: &ConversationId) {
+        let lane = self.lanes.lane(conversation);
+        let Some(lost) = lane.lost.take() else {
+            return;
         };
-        if is_failed {
-            call.error = tools::error_text(&tool.output_preview);
-        } else {
-            call.output = SafeText::prose(&bounded(&tool.output_preview, TOOL_TEXT_LIMIT));
-        }
-        call.duration_ms = tool
-            .duration
-            .filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
-            .map(|seconds| (seconds * 1_000.0).round() as u64);
-        self.tell_tool(&conversation, call);
-        self.touch(now, &conversation, None);
-        self.check_turn(now, &conversation);
-    }
-
-    fn tell_tool(&mut self, conversation: &ConversationId, tool: ToolCall) {
-        self.say(Topic::Run(RunEvent::ToolChanged {
+        let run = lost.turn.run.clone();
+        let tools: Vec<_> = lost.tools.values().cloned().collect();
+        lane.open = lost.open;
+        lane.tools = lost.tools;
+        lane.turn = Some(Turn {
+            is_cut: false,
+            ..lost.turn
+        });
+        self.say(Topic::Run(RunEvent::Resumed {
             conversation: conversation.clone(),
-            tool: Box::new(tool),
+            run,
+            tools,
         }));
-    }
-
-    /// The whole list of a lane; the last one wins.
-    pub(super) fn on_todos(&mut self, conversation: ConversationId, todos: Vec<Value>) {
-        let mut arguments = Map::new();
-        arguments.insert("todos".to_owned(), Value::Array(todos));
-        if let Some(todos) = tools::todos(&[], &arguments) {
-            self.say(Topic::Timeline(TimelineEvent::TodosReplaced {
-                conversation,
-                todos,
-            }));
-        }
+        self.change_phase(conversation, RunPhase::Working);
     }
 }
 
-/// One picture character of at most two cells.
-fn emoji(text: &str) -> SafeText {
-    graphemes(text.trim())
-        .next()
-        .map(SafeText::label)
-        .filter(|cluster| width(cluster.as_str()) <= 2)
-        .unwrap_or_default()
+fn restarted() -> RunOutcome {
+    RunOutcome::Failed {
+        error: "The gateway restarted while this run was going on.".into(),
+        hint: "What it had written stays above. Send the message again if the answer is missing."
+            .into(),
+    }
 }
 
 fn failed(error: &str) -> RunOutcome {

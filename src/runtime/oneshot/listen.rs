@@ -205,7 +205,10 @@ impl Ears<'_> {
                 let report = Report::Started { run };
                 self.tell(engine, account, Some(conversation), is_replayed, report);
             }
-            RunEvent::ToolChanged { conversation, tool } => {
+            RunEvent::ToolChanged { conversation, tool }
+            | RunEvent::ToolMissed {
+                conversation, tool, ..
+            } => {
                 let mut tracker = self.tracker(account, conversation);
                 tracker.tool(tool, &mut |report| {
                     self.tell(engine, account, Some(conversation), is_replayed, report);
@@ -227,7 +230,13 @@ impl Ears<'_> {
                 let report = Report::Finished(outcome);
                 self.tell(engine, account, Some(conversation), is_replayed, report);
             }
-            RunEvent::PhaseChanged { .. } | RunEvent::Active { .. } => {}
+            RunEvent::Resumed {
+                conversation, run, ..
+            } => {
+                let report = Report::Started { run };
+                self.tell(engine, account, Some(conversation), is_replayed, report);
+            }
+            RunEvent::PhaseChanged { .. } | RunEvent::Active { .. } | RunEvent::Owned { .. } => {}
         }
     }
 

@@ -68,6 +68,12 @@ pub(crate) fn card(scene: &Scene<'_>, entry: &Entry, message: &Message, lead: &L
         }
     }
     tail.extend(trouble(scene, message));
+    if scene.account.is_deleting(entry.key) {
+        tail.push(Row::of(
+            format!("{} being deleted", scene.glyphs.in_flight),
+            Role::Muted,
+        ));
+    }
     if let Some(row) = footer(scene, message, lead.has_header) {
         tail.push(row);
     }

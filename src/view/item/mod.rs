@@ -171,6 +171,7 @@ impl Scene<'_> {
             EntryBody::Tool(call) => tool::card(self, index, entry, call, lead),
             EntryBody::RunEnded { outcome, .. } => notice::run_ended(self, outcome),
             EntryBody::Gap { .. } => gap::card(self, entry),
+            EntryBody::Deleted { count } => notice::deleted(self, *count),
         };
         let rows = notice::lead_rows(self, lead);
         card.lead = u32::try_from(rows.len()).unwrap_or(0);
@@ -210,6 +211,8 @@ pub(crate) fn speaker(entry: &Entry) -> Speaker {
             (_, Author::Automation) => Speaker::Automation,
         },
         EntryBody::Tool(_) => Speaker::Agent,
-        EntryBody::RunEnded { .. } | EntryBody::Gap { .. } => Speaker::Nobody,
+        EntryBody::RunEnded { .. } | EntryBody::Gap { .. } | EntryBody::Deleted { .. } => {
+            Speaker::Nobody
+        }
     }
 }

@@ -134,6 +134,19 @@ pub(crate) fn run_ended(scene: &Scene<'_>, outcome: &RunOutcome) -> Card {
     }
 }
 
+/// Where messages were deleted.
+pub(crate) fn deleted(scene: &Scene<'_>, count: u32) -> Card {
+    let words = match count {
+        0 | 1 => "message deleted".to_owned(),
+        count => format!("{count} messages deleted"),
+    };
+    let row = Row::of(format!("{} {words}", scene.glyphs.cancelled), Role::Muted);
+    Card {
+        segments: vec![Segment::Rows(vec![row])],
+        ..Card::default()
+    }
+}
+
 /// The header of a group of tool calls that opens the agent's part.
 pub(crate) fn agent_header(scene: &Scene<'_>, lead: &Lead, at_ms: i64) -> Option<Row> {
     lead.has_header

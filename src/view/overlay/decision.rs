@@ -265,7 +265,7 @@ fn footer(decision: &Decision, popup: &DecisionPopup, state: &State) -> (String,
             Role::Warning,
         );
     }
-    let ms = u64::try_from(state.now.since(decision.asked_at).as_millis()).unwrap_or(0);
+    let ms = u64::try_from(state.now.ago(decision.asked_at).as_millis()).unwrap_or(0);
     let mut text = if ms < 5_000 {
         "Asked just now.".to_owned()
     } else {

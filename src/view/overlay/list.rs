@@ -129,7 +129,7 @@ fn draw_row(
     put_right(canvas, row.keys.as_str(), Role::Key);
     let age = match (row.since, row.at_ms) {
         (Some(since), _) => {
-            let ms = state.now.since(since).as_millis();
+            let ms = state.now.ago(since).as_millis();
             words::age(u64::try_from(ms).unwrap_or(0))
         }
         (None, Some(at)) => words::when(at, state.now, state.settings.utc_offset_minutes),

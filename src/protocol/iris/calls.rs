@@ -1,0 +1,285 @@
+//! Calls of tools, and todos (readings I14, I33, I38). A call is told apart by its index while it
+//! runs; when it ends it gets an id that a replay of the same frame finds again.
+//!
+//! `tool.end` carries neither a message id nor a time. Live, the id is made of the message that
+//! ended before it in the lane, its index and its name. A replay may lack that message, because it
+//! was deleted in between, so what ended live since the stored cursor is remembered by its content,
+//! also over a restart: the first replayed call of the same content is the first one seen.
+
+use super::Iris;
+use super::frames::{ToolEnd, ToolProgress, ToolStart};
+use super::lanes::Call;
+use super::turns::Sign;
+use crate::domain::{
+    ConversationId, Moment, RunEvent, RunId, SyncEvent, TimelineEvent, ToolCall, ToolCallId,
+    ToolStatus, Topic,
+};
+use crate::protocol::decode::{TOOL_TEXT_LIMIT, bounded};
+use crate::protocol::tools;
+use crate::text::{SafeText, graphemes, width};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+/// The tool that asks questions. The question shows as a decision.
+const CLARIFY: &str = "clarify";
+/// The facts that keep the calls of a lane begin so.
+pub(super) const CALLS: &str = "calls.";
+
+impl Iris {
+    pub(super) fn on_tool_start(
+        &mut self,
+        now: Moment,
+        conversation: ConversationId,
+        tool: ToolStart,
+    ) {
+        self.on_output(&conversation);
+        // The index counts from 0 within a turn.
+        let sign = if tool.index == 0 {
+            Sign::Beginning
+        } else {
+            Sign::Amid
+        };
+        let run = self.begin_turn(now, &conversation, sign);
+        let id = self.new_call(&conversation, run.as_ref(), tool.index);
+        let mut call = ToolCall::new(id, SafeText::label(&tool.name));
+        call.run = run;
+        call.preview = if tool.preview.trim().is_empty() {
+            tools::preview(&tool.name, &tool.args)
+        } else {
+            SafeText::label(&tool.preview)
+        };
+        call.arguments = tools::readable(&tool.args);
+        call.emoji = emoji(&tool.emoji);
+        call.started = Some(now);
+        if tool.name != CLARIFY {
+            self.tell_tool(&conversation, call);
+        }
+    }
+
+    /// A stand-in for the id that the call gets when it ends.
+    fn new_call(
+        &mut self,
+        conversation: &ConversationId,
+        run: Option<&RunId>,
+        index: i64,
+    ) -> ToolCallId {
+        let lane = self.lanes.lane(conversation);
+        lane.tool_count += 1;
+        let run = run.map_or("turn", RunId::as_str);
+        let id = ToolCallId::from(format!("{run}/{}", lane.tool_count));
+        lane.tools.insert(index, id.clone());
+        id
+    }
+
+    pub(super) fn on_tool_progress(
+        &mut self,
+        now: Moment,
+        conversation: ConversationId,
+        tool: &ToolProgress,
+    ) {
+        if self.is_replay() {
+            return;
+        }
+        self.resume_call(&conversation, tool.index);
+        let is_known = self
+            .lanes
+            .lane(&conversation)
+            .tools
+            .contains_key(&tool.index);
+        let sign = if is_known { Sign::Typing } else { Sign::Amid };
+        let run = self.begin_turn(now, &conversation, sign);
+        let known = self
+            .lanes
+            .lane(&conversation)
+            .tools
+            .get(&tool.index)
+            .cloned();
+        let id = known.unwrap_or_else(|| self.new_call(&conversation, run.as_ref(), tool.index));
+        let mut call = ToolCall::new(id, SafeText::label(&tool.name));
+        call.run = run;
+        call.note = SafeText::label(&tool.note);
+        if tool.name != CLARIFY {
+            self.tell_tool(&conversation, call);
+        }
+    }
+
+    pub(super) fn on_tool_end(
+        &mut self,
+        now: Moment,
+        conversation: ConversationId,
+        tool: &ToolEnd,
+    ) {
+        self.resume_call(&conversation, tool.index);
+        let lane = self.lanes.lane(&conversation);
+        lane.activity += 1;
+        let stand_in = lane.tools.remove(&tool.index);
+        let run = lane.turn.as_ref().map(|turn| turn.run.clone());
+        if stand_in.is_none() && !self.is_replay() {
+            self.settle_owner(&conversation, Sign::Amid);
+        }
+        let (id, is_new) = self.ended_call(&conversation, tool);
+        let is_failed = tool.ok == Some(false);
+        // What a replay repeats is older than what waits for an answer.
+        if is_new {
+            self.on_output(&conversation);
+        }
+        if tool.name == CLARIFY && !is_failed {
+            return self.check_turn(now, &conversation);
+        }
+        if let Some(from) = stand_in {
+            self.say(Topic::Run(RunEvent::ToolRekeyed {
+                conversation: conversation.clone(),
+                from,
+                to: id.clone(),
+            }));
+        }
+        let mut call = ToolCall::new(id, SafeText::label(&tool.name));
+        call.run = run;
+        call.status = if is_failed {
+            ToolStatus::Failed
+        } else {
+            ToolStatus::Completed
+        };
+        if is_failed {
+            call.error = tools::error_text(&tool.output_preview);
+        } else {
+            call.output = SafeText::prose(&bounded(&tool.output_preview, TOOL_TEXT_LIMIT));
+        }
+        call.duration_ms = tool
+            .duration
+            .filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
+            .map(|seconds| (seconds * 1_000.0).round() as u64);
+        if self.is_replay() {
+            let lane = self.lanes.lane(&conversation);
+            let (after, at_ms) = (lane.anchor.clone(), lane.last_ts);
+            self.say(Topic::Run(RunEvent::ToolMissed {
+                conversation,
+                tool: Box::new(call),
+                after,
+                at_ms,
+            }));
+            return;
+        }
+        self.tell_tool(&conversation, call);
+        self.keep_calls(&conversation);
+        self.touch(now, &conversation, None);
+        self.check_turn(now, &conversation);
+    }
+
+    /// The id of a call that ended, live and replayed the same, and whether its end is news.
+    fn ended_call(&mut self, conversation: &ConversationId, tool: &ToolEnd) -> (ToolCallId, bool) {
+        let (is_replay, link) = (self.is_replay(), self.session.link);
+        let lane = self.lanes.lane(conversation);
+        let print = print(tool);
+        if is_replay {
+            let seen = lane
+                .calls
+                .iter_mut()
+                .find(|call| !call.is_covered && call.print == print);
+            if let Some(call) = seen {
+                call.is_covered = true;
+                lane.has_new_calls = true;
+                return (call.id.clone(), false);
+            }
+        }
+        let anchor = lane
+            .anchor
+            .as_ref()
+            .map_or("start", |anchor| anchor.as_str());
+        let first = format!("{anchor}/{}/{}", tool.index, tool.name);
+        let mut id = ToolCallId::from(first.as_str());
+        // An index counts anew in the next turn.
+        let mut again = 1;
+        while lane.calls.iter().any(|call| call.id == id) {
+            again += 1;
+            id = ToolCallId::from(format!("{first}~{again}"));
+        }
+        lane.remember_call(Call {
+            id: id.clone(),
+            print,
+            link,
+            is_covered: is_replay,
+        });
+        (id, true)
+    }
+
+    /// Keeps what a replay after a restart has to recognise, beside the calls themselves.
+    pub(super) fn keep_calls(&mut self, conversation: &ConversationId) {
+        let lane = self.lanes.lane(conversation);
+        if !std::mem::take(&mut lane.has_new_calls) {
+            return;
+        }
+        let value = lane.kept_calls();
+        self.say(Topic::Sync(SyncEvent::Kept {
+            name: format!("{CALLS}{}", conversation.as_str()),
+            value,
+        }));
+    }
+
+    /// The cursor moved: what was seen up to it is not replayed again.
+    pub(super) fn keep_all_calls(&mut self) {
+        let changed: Vec<ConversationId> = self
+            .lanes
+            .lanes
+            .iter()
+            .filter(|(_, lane)| lane.has_new_calls)
+            .map(|(id, _)| id.clone())
+            .collect();
+        for conversation in changed {
+            self.keep_calls(&conversation);
+        }
+    }
+
+    /// The replay is over: what earlier links showed and it did not repeat is not repeated any
+    /// more.
+    pub(super) fn cover_calls(&mut self) {
+        let link = self.session.link;
+        for lane in self.lanes.lanes.values_mut() {
+            for call in &mut lane.calls {
+                if call.link < link && !call.is_covered {
+                    call.is_covered = true;
+                    lane.has_new_calls = true;
+                }
+            }
+        }
+    }
+
+    pub(super) fn tell_tool(&mut self, conversation: &ConversationId, tool: ToolCall) {
+        self.say(Topic::Run(RunEvent::ToolChanged {
+            conversation: conversation.clone(),
+            tool: Box::new(tool),
+        }));
+    }
+
+    /// The whole list of a lane; the last one wins.
+    pub(super) fn on_todos(&mut self, conversation: ConversationId, todos: Vec<Value>) {
+        let mut arguments = Map::new();
+        arguments.insert("todos".to_owned(), Value::Array(todos));
+        if let Some(todos) = tools::todos(&[], &arguments) {
+            self.say(Topic::Timeline(TimelineEvent::TodosReplaced {
+                conversation,
+                todos,
+            }));
+        }
+    }
+}
+
+/// What the end of a call says, in short.
+fn print(tool: &ToolEnd) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update(format!(
+        "{}\n{}\n{:?}\n{:?}\n{}",
+        tool.index, tool.name, tool.ok, tool.duration, tool.output_preview
+    ));
+    let digest = hasher.finalize();
+    digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// One picture character of at most two cells.
+fn emoji(text: &str) -> SafeText {
+    graphemes(text.trim())
+        .next()
+        .map(SafeText::label)
+        .filter(|cluster| width(cluster.as_str()) <= 2)
+        .unwrap_or_default()
+}
