@@ -97,3 +97,65 @@ fn the_wizard_checks_before_it_saves() {
             .any(|effect| matches!(effect, Effect::Account(AccountEffect::Add { .. })))
     );
 }
+
+#[test]
+fn channel_acts_are_found_by_the_word_channel() {
+    let mut desk = Desk::new();
+    desk.press("ctrl-p").text("channel");
+    let labels = desk.labels();
+    for title in [
+        "New conversation",
+        "Rename the conversation",
+        "Delete the conversation",
+        "Favourite on or off",
+        "Colour of the conversation",
+        "Icon of the conversation",
+        "Automation channel on or off",
+        "Make it the default conversation",
+    ] {
+        assert!(has(&labels, title), "{title} is not in {labels:#?}");
+    }
+    desk.press("ctrl-u").text("rename ch");
+    assert_eq!(desk.labels()[0], "Rename the conversation");
+}
+
+#[test]
+fn of_two_conversations_with_a_name_the_near_one_comes_first() {
+    let mut desk = Desk::new();
+    // `b` of the account on screen is older than the one of the other account.
+    let far = desk
+        .state
+        .accounts
+        .iter_mut()
+        .find(|of| of.account.id.as_str() == "work")
+        .unwrap();
+    let mut twin = Conversation::default();
+    twin.info.name = "b".into();
+    twin.info.last_activity_ms = Some(i64::MAX);
+    far.conversations.insert("b".into(), twin);
+    desk.press("ctrl-n").text("b").press("enter");
+    let (account, id) = desk.state.focus.clone().unwrap();
+    assert_eq!((account.as_str(), id.as_str()), ("home", "b"));
+}
+
+#[test]
+fn the_question_before_a_deletion_shows_words_not_marks() {
+    let mut desk = Desk::new();
+    desk.messages(&["**Done**, see `log`"]);
+    for entry in &mut desk.conversation("a").timeline.entries {
+        if let Some(message) = entry.message_mut() {
+            message.remote = Some("m1".into());
+        }
+    }
+    desk.press("tab d");
+    match desk.state.screen.overlays.last() {
+        Some(Overlay::Confirm(confirm)) => {
+            assert_eq!(confirm.text.as_str(), "Done, see log");
+        }
+        other => panic!("{other:?}"),
+    }
+    desk.press("tab enter");
+    let home = desk.state.account(&AccountId::new("home")).unwrap();
+    let key = home.conversations[&ConversationId::new("a")].timeline.entries[0].key;
+    assert!(home.is_deleting(key));
+}

@@ -514,3 +514,15 @@ fn the_emacs_scheme_moves_with_control_n_and_p() {
     desk.press("ctrl-g");
     assert_eq!(desk.popup(), "");
 }
+
+#[test]
+fn a_slash_alone_is_never_sent() {
+    let mut desk = Desk::new();
+    desk.text("/").press("enter");
+    assert!(!desk.said().iter().any(|word| word.starts_with("send")));
+    // The first command of the drawer was taken.
+    assert!(desk.draft().starts_with('/') && desk.draft().len() > 1);
+    desk.press("ctrl-u").text("/").press("esc enter");
+    assert_eq!(desk.draft(), "/");
+    assert!(!desk.said().iter().any(|word| word.starts_with("send")));
+}

@@ -415,8 +415,9 @@ fn a_deleted_message_stays_deleted_and_a_cleared_conversation_is_empty() {
         conversation: id("main"),
         remotes: vec!["m1".into()],
     }));
-    assert_eq!(desk.lines(), ["agent: two"]);
-    assert_eq!(desk.stored("main"), ["agent: two"]);
+    desk.live(upserted(agent("m1", "one")));
+    assert_eq!(desk.lines(), ["1 deleted", "agent: two"]);
+    assert_eq!(desk.stored("main"), ["1 deleted", "agent: two"]);
     desk.live(Topic::Timeline(TimelineEvent::Cleared {
         conversation: id("main"),
     }));

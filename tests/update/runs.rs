@@ -133,6 +133,7 @@ fn typing_goes_out_by_itself() {
 }
 
 #[test]
+
 fn a_run_that_failed_and_goes_on_loses_its_failure() {
     let mut desk = Desk::new();
     desk.live(started("r1", None));
@@ -156,3 +157,105 @@ fn a_run_that_failed_and_goes_on_loses_its_failure() {
     desk.live(started("r1", None));
     assert!(desk.here().run.is_none());
 }
+
+#[test]
+fn a_run_that_was_given_up_and_goes_on_is_not_lost() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(patched("d1", "half"));
+    desk.live(tool("t1", "terminal", ToolStatus::Running));
+    desk.live(finished("r1", RunOutcome::Lost));
+    assert_eq!(
+        desk.lines(),
+        ["agent: half (cut)", "tool terminal cancelled", "run lost"]
+    );
+    desk.live(Topic::Run(RunEvent::Resumed {
+        conversation: id("main"),
+        run: "r1".into(),
+        tools: vec!["t1".into()],
+    }));
+    desk.live(patched("d1", "half and more"));
+    assert_eq!(
+        desk.lines(),
+        ["agent: half and more …", "tool terminal running"]
+    );
+    assert_eq!(desk.here().running_tools.len(), 1);
+    desk.live(tool("t1", "terminal", ToolStatus::Completed));
+    desk.live(ended("d1", Some("half and more.")));
+    desk.live(finished("r1", RunOutcome::Completed));
+    assert_eq!(
+        desk.lines(),
+        ["agent: half and more.", "tool terminal completed"]
+    );
+    assert_eq!(desk.stored("main"), desk.lines());
+    assert!(desk.here().run.is_none());
+}
+
+fn missed(call: &str, after: &str, at_ms: i64) -> Topic {
+    let mut tool = ToolCall::new(call.into(), "terminal".into());
+    tool.status = ToolStatus::Completed;
+    Topic::Run(RunEvent::ToolMissed {
+        conversation: id("main"),
+        tool: Box::new(tool),
+        after: Some(after.into()),
+        at_ms: Some(at_ms),
+    })
+}
+
+#[test]
+fn a_missed_call_stands_behind_its_message_with_the_time_of_it() {
+    let mut desk = Desk::new();
+    desk.live(upserted(said("u1", Author::User, "go")));
+    desk.live(upserted(said("a1", Author::Assistant, "done")));
+    let replayed = Provenance::Replayed {
+        cursor: "9".into(),
+        was_announced: false,
+    };
+    desk.topic(replayed.clone(), missed("t1", "u1", 77));
+    desk.topic(replayed.clone(), missed("t2", "u1", 77));
+    desk.topic(replayed.clone(), missed("t1", "u1", 77));
+    desk.topic(replayed, missed("t3", "a1", 88));
+    assert_eq!(
+        desk.lines(),
+        [
+            "you: go",
+            "tool terminal completed",
+            "tool terminal completed",
+            "agent: done",
+            "tool terminal completed"
+        ]
+    );
+    assert_eq!(desk.stored("main"), desk.lines());
+    let times: Vec<i64> = desk
+        .here()
+        .timeline
+        .entries
+        .iter()
+        .filter(|entry| entry.message().is_none())
+        .map(|entry| entry.seen_at_ms)
+        .collect();
+    assert_eq!(times, [77, 77, 88]);
+}
+
+#[test]
+fn a_deleted_message_leaves_a_line_and_neighbours_share_it() {
+    let mut desk = Desk::new();
+    for (remote, text) in [("a1", "one"), ("a2", "two"), ("a3", "three"), ("a4", "four")] {
+        desk.live(upserted(said(remote, Author::Assistant, text)));
+    }
+    let deleted = |remotes: &[&str]| {
+        Topic::Timeline(TimelineEvent::Deleted {
+            conversation: id("main"),
+            remotes: remotes.iter().map(|remote| (*remote).into()).collect(),
+        })
+    };
+    desk.live(deleted(&["a2"]));
+    assert_eq!(
+        desk.lines(),
+        ["agent: one", "1 deleted", "agent: three", "agent: four"]
+    );
+    desk.live(deleted(&["a3", "a2", "unknown"]));
+    assert_eq!(desk.lines(), ["agent: one", "2 deleted", "agent: four"]);
+    assert_eq!(desk.stored("main"), desk.lines());
+}
+

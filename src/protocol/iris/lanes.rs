@@ -133,8 +133,8 @@ impl Lane {
         if self.calls.len() >= ENDED_LIMIT {
             self.calls.pop_front();
         }
+        self.has_new_calls |= !call.is_covered;
         self.calls.push_back(call);
-        self.has_new_calls = true;
     }
 
     /// What is still to be recognised of the finished calls, as one text; none when there is

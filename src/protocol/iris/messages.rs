@@ -302,6 +302,10 @@ impl Iris {
             if command.is_none() {
                 self.lanes.lane(&lane).slash_at = None;
             }
+            if self.is_replay() {
+                // Whoever wrote on saw the picker and passed it by.
+                self.pass_pickers(&lane);
+            }
             // An answer lets the turn go on that asked; other messages want a turn of their own.
             if !is_answer && !self.is_replay() {
                 self.line_up(&lane, &text, command);
@@ -576,6 +580,7 @@ impl Iris {
         // History has whole messages only: the end of one that is open here was lost, and one that
         // was given up came to its end.
         let mut has_ended = false;
+        let had_turn = self.lanes.lane(&conversation).turn.is_some();
         for remote in messages.iter().filter_map(|row| row.remote.as_ref()) {
             self.resume_message(&conversation, remote);
             let of = self.lanes.lane(&conversation);
@@ -613,6 +618,8 @@ impl Iris {
             self.done(command);
         }
         if has_ended {
+            // Nothing but that message was known of a turn that had been given up.
+            self.lanes.lane(&conversation).is_off |= !had_turn;
             self.check_turn(now, &conversation);
         }
     }
