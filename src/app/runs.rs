@@ -346,7 +346,7 @@ fn resumed(
 ) {
     ensure(state, account, id);
     merging(state, now, account, id, |merger| {
-        merger.run_goes_on(&run, tools);
+        merger.take_up(&run, tools);
     });
     let Some(of) = state.conversation_mut(account, id) else {
         return;

@@ -73,7 +73,7 @@ impl Merger<'_> {
     }
 
     /// A run that was thought to be over goes on: its line goes, and these calls run again.
-    pub fn run_goes_on(&mut self, run: &RunId, tools: &[ToolCallId]) {
+    pub fn take_up(&mut self, run: &RunId, tools: &[ToolCallId]) {
         let line = self.timeline.find(
             |entry| matches!(&entry.body, EntryBody::RunEnded { run: known, .. } if known == run),
         );
