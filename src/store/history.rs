@@ -8,8 +8,8 @@
 use super::apply::Touched;
 use super::look::{from_json, readable, to_json};
 use super::rows::{
-    self, DeletedRest, DeliveryRow, FooterRow, GapRest, MessageRest, RunEndedRest, ToolRest, author_number,
-    author_of, sort_number, sort_of,
+    self, DeletedRest, DeliveryRow, FooterRow, GapRest, MessageRest, RunEndedRest, ToolRest,
+    author_number, author_of, sort_number, sort_of,
 };
 use crate::domain::{
     AttachmentId, Author, Body, Delivery, Entry, EntryBody, Footer, Message, MessageKey,

@@ -87,12 +87,7 @@ fn run_at(line: &[char], at: usize) -> usize {
 }
 
 /// Where a run of exactly the same length begins that `closes`.
-fn end_of(
-    line: &[char],
-    at: usize,
-    run: usize,
-    closes: impl Fn(usize) -> bool,
-) -> Option<usize> {
+fn end_of(line: &[char], at: usize, run: usize, closes: impl Fn(usize) -> bool) -> Option<usize> {
     let c = line[at];
     let mut next = at + run;
     let last = line.len().min(next + REACH);
@@ -155,7 +150,10 @@ mod tests {
             ("🧠 **Reasoning Settings**", "🧠 Reasoning Settings"),
             ("Reply `/approve` or *wait*", "Reply /approve or wait"),
             ("## A heading ##\n> said", "A heading\nsaid"),
-            ("[the log](https://a.b/c) and ![a picture](x.png)", "the log and a picture"),
+            (
+                "[the log](https://a.b/c) and ![a picture](x.png)",
+                "the log and a picture",
+            ),
             ("***all of it*** and ~~none~~", "all of it and none"),
             ("**bold with `code` in it**", "bold with code in it"),
             ("```sh\nrm -rf *a*\n```", "rm -rf *a*"),

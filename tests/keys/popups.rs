@@ -156,6 +156,9 @@ fn the_question_before_a_deletion_shows_words_not_marks() {
     }
     desk.press("tab enter");
     let home = desk.state.account(&AccountId::new("home")).unwrap();
-    let key = home.conversations[&ConversationId::new("a")].timeline.entries[0].key;
+    let key = home.conversations[&ConversationId::new("a")]
+        .timeline
+        .entries[0]
+        .key;
     assert!(home.is_deleting(key));
 }

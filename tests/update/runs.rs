@@ -240,7 +240,12 @@ fn a_missed_call_stands_behind_its_message_with_the_time_of_it() {
 #[test]
 fn a_deleted_message_leaves_a_line_and_neighbours_share_it() {
     let mut desk = Desk::new();
-    for (remote, text) in [("a1", "one"), ("a2", "two"), ("a3", "three"), ("a4", "four")] {
+    for (remote, text) in [
+        ("a1", "one"),
+        ("a2", "two"),
+        ("a3", "three"),
+        ("a4", "four"),
+    ] {
         desk.live(upserted(said(remote, Author::Assistant, text)));
     }
     let deleted = |remotes: &[&str]| {
@@ -258,4 +263,3 @@ fn a_deleted_message_leaves_a_line_and_neighbours_share_it() {
     assert_eq!(desk.lines(), ["agent: one", "2 deleted", "agent: four"]);
     assert_eq!(desk.stored("main"), desk.lines());
 }
-

@@ -38,12 +38,7 @@ impl Merger<'_> {
 
     /// Merges the end of a call that was missed. A new one stands behind the message `after` and
     /// the calls that follow it, dated by it.
-    pub fn missed_tool(
-        &mut self,
-        tool: ToolCall,
-        after: Option<&RemoteId>,
-        at_ms: Option<i64>,
-    ) {
+    pub fn missed_tool(&mut self, tool: ToolCall, after: Option<&RemoteId>, at_ms: Option<i64>) {
         if self.timeline.find_tool(&tool.id).is_some() {
             self.tool(tool);
             return;

@@ -272,7 +272,10 @@ fn print(tool: &ToolEnd) -> String {
         tool.index, tool.name, tool.ok, tool.duration, tool.output_preview
     ));
     let digest = hasher.finalize();
-    digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    digest[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// One picture character of at most two cells.

@@ -75,8 +75,7 @@ impl Decisions {
     /// nobody works while it is open.
     pub(super) fn keeps_turn(&self, conversation: &ConversationId) -> bool {
         self.open.values().any(|open| {
-            open.is_in(conversation)
-                && (open.kind != Kind::Picker || open.decision.run.is_some())
+            open.is_in(conversation) && (open.kind != Kind::Picker || open.decision.run.is_some())
         })
     }
 

@@ -193,7 +193,11 @@ impl Lane {
     /// has none.
     pub(super) fn take_guess(&mut self, is_sure: bool) -> bool {
         let was_guessed = !is_sure && self.guessed > 0;
-        self.guessed = if is_sure { 0 } else { self.guessed.saturating_sub(1) };
+        self.guessed = if is_sure {
+            0
+        } else {
+            self.guessed.saturating_sub(1)
+        };
         was_guessed
     }
 

@@ -326,9 +326,7 @@ impl Iris {
             .lanes
             .lanes
             .iter()
-            .filter(|(_, lane)| {
-                lane.deadlines().any(is_due)
-            })
+            .filter(|(_, lane)| lane.deadlines().any(is_due))
             .map(|(id, _)| id.clone())
             .collect();
         for conversation in quiet {

@@ -80,7 +80,11 @@ impl Beside {
     }
 
     /// Reports what was said as the answer. False when nothing was.
-    pub(super) fn tell(&mut self, tracker: &mut Tracker, report: &mut dyn FnMut(Report<'_>)) -> bool {
+    pub(super) fn tell(
+        &mut self,
+        tracker: &mut Tracker,
+        report: &mut dyn FnMut(Report<'_>),
+    ) -> bool {
         let heard = std::mem::take(&mut self.heard);
         for (_, event) in &heard {
             tracker.timeline(event, report);
