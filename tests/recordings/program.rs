@@ -653,7 +653,7 @@ fn entry_line(desk: &Desk, entry: &Entry) -> String {
             }
             line
         }
-        EntryBody::RunEnded { .. } | EntryBody::Gap { .. } => {
+        EntryBody::RunEnded { .. } | EntryBody::Gap { .. } | EntryBody::Deleted { .. } => {
             format!("-- {} --", crate::desk::line(entry))
         }
     }
