@@ -3,6 +3,8 @@
 
 mod support;
 
+#[path = "verbs/config.rs"]
+mod config;
 #[path = "verbs/export.rs"]
 mod export;
 #[path = "verbs/listen.rs"]

@@ -4,17 +4,46 @@ use crate::runtime::recording::stage::Speed;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
+/// What `--help` and the manual page end with.
+const AFTER: &str =
+    "Exit codes: 0 done or answered, 1 the run failed, 2 usage, bad configuration or \
+no terminal, 3 no connection, 4 refused, 5 a decision is needed, 129 hangup, 130 interrupted, \
+143 terminated.
+
+Environment: TRIALOGUE_CONFIG_DIR, TRIALOGUE_DATA_DIR, TRIALOGUE_SECRET_<NAME> (the secret of an \
+account), NO_COLOR, HTTPS_PROXY, ALL_PROXY, NO_PROXY, RUST_LOG (with --log).
+
+Examples:
+  trialogue demo
+  trialogue account add pheby vps https://vps.example.org
+  git diff | trialogue send -a vps -c 'Project X' --json
+  trialogue export 'Project X' -o project.html";
+
 /// The terminal client for your agents.
 ///
 /// Without a command it opens the chat. Accounts are added with `trialogue account add`; to try
 /// it without any server, run `trialogue demo`.
 #[derive(Debug, Parser)]
-#[command(name = "trialogue", version = super::version(), long_version = super::long_version(), max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "trialogue", version = super::version(), long_version = super::long_version(), max_term_width = 100, disable_help_subcommand = true, after_long_help = AFTER)]
 pub struct Cli {
     #[command(flatten)]
     pub global: Global,
+    /// Print where everything lies
+    #[arg(long)]
+    pub print_paths: bool,
     #[command(subcommand)]
     pub verb: Option<Verb>,
+}
+
+/// `trialogue config …`
+#[derive(Debug, Subcommand)]
+pub enum Config {
+    /// Say what is wrong in config.toml, keys.toml and your themes, with lines; exits with 2 then
+    Check,
+    /// Print a commented example of config.toml with every setting and its default
+    Example,
+    /// Print the JSON schema of config.toml
+    Schema,
 }
 
 /// Understood by every command.
@@ -106,8 +135,16 @@ pub enum Verb {
     Keys,
     /// Print completions for a shell
     Completions { shell: clap_complete::Shell },
-    /// Print the manual page
-    Man,
+    /// Print a manual page: of the program, of a command, config or keys
+    Man {
+        page: Option<String>,
+        /// Write all pages into this folder instead
+        #[arg(long, value_name = "DIR", conflicts_with = "page")]
+        dir: Option<PathBuf>,
+    },
+    /// Check the configuration, or print an example or its JSON schema
+    #[command(subcommand)]
+    Config(Config),
     /// Switch off everything a killed program may have left on in this terminal
     ResetTerminal,
 }

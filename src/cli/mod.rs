@@ -6,10 +6,12 @@ mod words;
 mod account;
 mod args;
 mod chat;
+mod config;
 mod demo;
 mod export;
 mod json;
 mod listen;
+mod man;
 mod pick;
 mod read;
 mod record;
@@ -112,6 +114,9 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         ),
         None => None,
     };
+    if cli.print_paths {
+        return config::print_paths(&cli.global);
+    }
     match &cli.verb {
         None => chat::run(&cli.global),
         Some(Verb::Demo(demo)) => demo::run(&cli.global, demo),
@@ -128,7 +133,11 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Some(Verb::Themes) => read::themes(&cli.global),
         Some(Verb::Keys) => read::keys(&cli.global),
         Some(Verb::Completions { shell }) => read::completions(*shell),
-        Some(Verb::Man) => read::man(),
+        Some(Verb::Man { page, dir }) => match dir {
+            Some(folder) => man::write(folder),
+            None => man::print(page.as_deref()),
+        },
+        Some(Verb::Config(verb)) => config::run(&cli.global, verb),
         Some(Verb::ResetTerminal) => {
             let _ = std::io::Write::write_all(
                 &mut std::io::stdout(),

@@ -1,4 +1,4 @@
-//! Commands that only read: `list`, `search`, `decisions`, `themes`, `keys`, `completions`, `man`.
+//! Commands that only read: `list`, `search`, `decisions`, `themes`, `keys`, `completions`.
 
 use super::args::{Cli, Global, List, Search};
 use super::export::Files;
@@ -246,16 +246,6 @@ pub fn keys(global: &Global) -> Result<Exit, Failure> {
 pub fn completions(shell: clap_complete::Shell) -> Result<Exit, Failure> {
     let mut bytes = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "trialogue", &mut bytes);
-    let _ = io::stdout().write_all(&bytes);
-    Ok(Exit::Done)
-}
-
-/// `trialogue man`
-pub fn man() -> Result<Exit, Failure> {
-    let mut bytes = Vec::new();
-    clap_mangen::Man::new(Cli::command())
-        .render(&mut bytes)
-        .map_err(|error| Failure::usage(error.to_string()))?;
     let _ = io::stdout().write_all(&bytes);
     Ok(Exit::Done)
 }

@@ -1,0 +1,119 @@
+//! What is set, what can be set, where it lies, and which version this is.
+
+use super::*;
+
+fn run(home: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = command(home, arguments).output().unwrap();
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line_and_what_was_probably_meant() {
+    let home = tempfile::tempdir().unwrap();
+    let (code, out, _) = run(home.path(), &["config", "check"]);
+    assert!(code == Some(0) && out.contains("not there"), "{out}");
+    let config = home.path().join("config");
+    std::fs::create_dir_all(config.join("themes")).unwrap();
+    std::fs::write(
+        config.join("config.toml"),
+        "# mine\nmuose = true\nkeys = \"vmi\"\n\n[[account]]\nname = \"a\"\nkind = \"iris\"\nuri = \"x\"\n",
+    )
+    .unwrap();
+    std::fs::write(
+        config.join("keys.toml"),
+        "[composer]\n\"ctrl+s\" = \"sned\"\n",
+    )
+    .unwrap();
+    std::fs::write(config.join("themes/mine.toml"), "name = 3\n").unwrap();
+    let (code, _, wrong) = run(home.path(), &["config", "check"]);
+    assert_eq!(code, Some(2), "{wrong}");
+    for part in [
+        "config.toml:2: muose",
+        "did you mean `mouse`",
+        "config.toml:3: keys",
+        "did you mean `vim`",
+        "config.toml:8: account.uri",
+        "did you mean `url`",
+        "keys.toml:2",
+        "mine.toml",
+    ] {
+        assert!(wrong.contains(part), "{part} is missing:\n{wrong}");
+    }
+}
+
+#[test]
+fn the_example_is_well_as_it_stands_and_with_every_line_switched_on() {
+    let home = tempfile::tempdir().unwrap();
+    let (_, example, _) = run(home.path(), &["config", "example"]);
+    let config = home.path().join("config");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("config.toml"), &example).unwrap();
+    assert_eq!(run(home.path(), &["config", "check"]).0, Some(0));
+    let switched_on: String = example
+        .lines()
+        .filter_map(|line| line.strip_prefix("# "))
+        .filter(|line| line.contains(" = ") || line.starts_with("[["))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    std::fs::write(config.join("config.toml"), &switched_on).unwrap();
+    let (code, out, wrong) = run(home.path(), &["config", "check"]);
+    assert_eq!(code, Some(0), "{wrong}\n{switched_on}");
+    assert!(out.contains("3 accounts"), "{out}");
+}
+
+#[test]
+fn the_schema_is_json_and_knows_every_setting_of_the_example() {
+    let home = tempfile::tempdir().unwrap();
+    let (_, schema, _) = run(home.path(), &["config", "schema"]);
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let (_, example, _) = run(home.path(), &["config", "example"]);
+    let (settings, accounts) = example.split_once("[[account]]").unwrap();
+    let keys = |text: &str| -> Vec<String> {
+        text.lines()
+            .filter_map(|line| line.strip_prefix("# ")?.split_once(" = "))
+            .map(|(key, _)| key.to_owned())
+            .filter(|key| !key.contains(' '))
+            .collect()
+    };
+    for key in keys(settings) {
+        assert!(!schema["properties"][&key].is_null(), "{key}");
+    }
+    for key in keys(accounts) {
+        let known = &schema["$defs"]["account"]["properties"][&key];
+        assert!(!known.is_null(), "{key}");
+    }
+}
+
+#[test]
+fn paths_version_help_and_pages_are_printed() {
+    let home = tempfile::tempdir().unwrap();
+    let (code, paths, _) = run(home.path(), &["--print-paths"]);
+    assert_eq!(code, Some(0));
+    let file = home.path().join("config/config.toml");
+    assert!(paths.contains(file.to_str().unwrap()), "{paths}");
+    let (_, version, _) = run(home.path(), &["--version"]);
+    assert!(
+        version.starts_with(concat!("trialogue ", env!("CARGO_PKG_VERSION"))),
+        "{version}"
+    );
+    assert!(version.contains("speaks Iris"), "{version}");
+    let (_, help, _) = run(home.path(), &["--help"]);
+    assert!(help.contains("Exit codes") && help.lines().all(|line| line.chars().count() <= 100));
+    for page in ["send", "config", "keys"] {
+        let (code, text, _) = run(home.path(), &["man", page]);
+        assert!(
+            code == Some(0) && text.contains(".TH") && text.len() > 500,
+            "{page}"
+        );
+    }
+    assert_eq!(run(home.path(), &["man", "nothing"]).0, Some(2));
+    let folder = home.path().join("man");
+    run(home.path(), &["man", "--dir", folder.to_str().unwrap()]);
+    let count = std::fs::read_dir(&folder).unwrap().count();
+    assert!(count > 15, "{count} pages");
+    assert!(folder.join("trialogue-config.5").exists());
+}
