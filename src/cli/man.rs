@@ -100,6 +100,7 @@ fn config_page() -> String {
     ] {
         let _ = write!(out, ".TP\n.B {}{}", roff(file), roff(meaning));
     }
+    out.push_str(".PP\n");
     out.push_str(&roff(
         "They lie in the folder that trialogue --print-paths names. trialogue config check says \
          what is wrong in them, with lines.",
