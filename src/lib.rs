@@ -42,6 +42,9 @@
 //! | attachments | binary frames | HTTP | local files |
 //!
 //! A driver that lacks a row says so in its `Capabilities`, with the words for the person.
+//!
+//! # Adding a protocol
+//! [`protocol::adding`] goes through it step by step; `tests/echo` is what it leads to.
 
 pub mod app;
 pub mod cli;

@@ -13,6 +13,7 @@
 //! - Strings in events are cleaned (`SafeText`) but for message texts, which the timeline cleans
 //!   as they grow.
 
+pub mod adding;
 mod decode;
 mod heartbeat;
 pub mod io;
