@@ -1,6 +1,6 @@
 //! What becomes of a message that left: outcomes of its command, and proofs that the server has it.
 
-use super::conversation::merging;
+use super::conversation::{self, merging};
 use super::effect::Effect;
 use super::outbox::{back_to_queue, release, write_row};
 use super::state::{Hold, Pending, Redraw, State};
@@ -34,6 +34,9 @@ pub fn on_outcome(
         }) => {
             uploaded(state, account, key, transfer, attachment);
             Vec::new()
+        }
+        CommandOutcome::Done(Reply::Created(thread)) if thread != *conversation => {
+            follow(state, now, account, conversation, &thread, key)
         }
         CommandOutcome::Done(_) => {
             set_delivery(state, now, account, conversation, key, Delivery::Accepted);
@@ -75,6 +78,53 @@ pub fn on_outcome(
             Vec::new()
         }
     }
+}
+
+/// The message opened a thread and stands there: it leaves the conversation it was written in, and
+/// the person goes along unless they write on.
+fn follow(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    conversation: &ConversationId,
+    thread: &ConversationId,
+    key: MessageKey,
+) -> Vec<Effect> {
+    let command = merging(state, now, account, conversation, |merger| {
+        let slot = merger.timeline.find_key(key)?;
+        let message = merger.timeline.at(slot).and_then(Entry::message)?;
+        let command = message.command;
+        merger.remove(slot);
+        command
+    })
+    .flatten();
+    conversation::ensure(state, account, thread);
+    merging(state, now, account, thread, |merger| {
+        let there = merger
+            .timeline
+            .all()
+            .filter_map(Entry::message)
+            .find(|message| command.is_some() && message.command == command)?
+            .key;
+        let slot = merger.timeline.find_key(there)?;
+        let message = merger.timeline.at_mut(slot).and_then(Entry::message_mut)?;
+        if message.delivery.is_none() {
+            message.delivery = Some(Delivery::Accepted);
+            merger.changes.written.insert(there);
+            merger.changes.is_visible = true;
+        }
+        Some(())
+    });
+    proven(state, account, key);
+    state.redraw(Redraw::Now);
+    let writes_on = state
+        .conversation(account, conversation)
+        .is_some_and(|here| !here.composer.is_empty());
+    let mut effects = release(state, now, account, conversation);
+    if state.shows(account, conversation) && !writes_on && state.screen.overlays.is_empty() {
+        effects.extend(windows::focus(state, now, account, thread));
+    }
+    effects
 }
 
 fn uploaded(

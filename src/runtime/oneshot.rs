@@ -308,7 +308,7 @@ impl OneShot<'_> {
             Topic::Attachment(crate::domain::AttachmentEvent::Added {
                 conversation,
                 attachment,
-            }) if self.is_here(conversation) && self.is_sent() => {
+            }) if self.is_here(conversation) && self.run.is_some() => {
                 (self.report)(Report::Attachment {
                     name: &attachment.name,
                     size: attachment.size,
@@ -327,6 +327,13 @@ impl OneShot<'_> {
     }
 
     fn look_at_outcome(&mut self, command: CommandId, outcome: &CommandOutcome) {
+        // The message opened a thread, so the answer comes there.
+        if let CommandOutcome::Done(Reply::Created(thread)) = outcome
+            && self.is_sent()
+            && self.command == Some(command)
+        {
+            self.conversation = Some(thread.clone());
+        }
         if let Stage::Creating { command: creating } = self.stage
             && creating == command
         {
@@ -420,7 +427,10 @@ impl OneShot<'_> {
             RunEvent::Finished {
                 conversation, run, ..
             } if self.is_here(conversation) && self.run.is_none() => self.beside.end(run),
-            RunEvent::ToolChanged { conversation, tool } if self.is_here(conversation) => {
+            // Calls before our run has begun are those of another one.
+            RunEvent::ToolChanged { conversation, tool }
+                if self.is_here(conversation) && self.run.is_some() =>
+            {
                 self.tracker.tool(tool, self.report);
             }
             RunEvent::ToolRekeyed { .. } => self.tracker.follow(event),
@@ -639,6 +649,15 @@ impl OneShot<'_> {
             name: &name,
         });
         self.conversation = Some(id.clone());
+        let active = self
+            .engine
+            .state
+            .conversation(&account, &id)
+            .and_then(|here| here.run.as_ref())
+            .map(|run| run.id.clone());
+        if let Some(run) = active {
+            self.beside.begin(&run);
+        }
         self.engine
             .perform(|state, now| app::conversation::focus(state, now, &account, &id));
         let base = self.engine.surroundings().working_directory.clone();

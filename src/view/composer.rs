@@ -9,7 +9,7 @@ use super::words;
 use crate::app::screen::composer::Shown;
 use crate::app::screen::drawer;
 use crate::app::screen::{Pane, Target};
-use crate::domain::{Author, LinkState};
+use crate::domain::{Author, ConversationKind, LinkState};
 use crate::text::width;
 use ratatui::layout::Rect;
 use std::ops::Range;
@@ -257,6 +257,11 @@ fn placeholder(scene: &Scene<'_>) -> String {
         "; it is sent once the account is connected"
     } else if scene.conversation.run.is_some() && !account.capabilities.queues_messages.is_yes() {
         "; it waits until the agent has finished"
+    } else if scene.state.settings.auto_thread
+        && scene.conversation.info.kind == ConversationKind::Default
+        && account.capabilities.auto_thread.is_yes()
+    {
+        "; it opens a thread of its own"
     } else {
         ""
     };

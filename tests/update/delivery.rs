@@ -448,3 +448,31 @@ pub fn attach(desk: &mut Desk, name: &str, size: u64) {
     };
     desk.here_mut().composer.files.push(file);
 }
+
+#[test]
+fn a_message_that_opened_a_thread_stands_there_and_the_person_goes_along() {
+    let mut desk = Desk::new();
+    desk.send("a topic of its own");
+    let command = desk.sending("a topic of its own");
+    let mut echo = said("u1", Author::User, "a topic of its own");
+    echo.command = Some(command);
+    desk.live(upserted_in("thread", echo));
+    desk.outcome(command, CommandOutcome::Done(Reply::Created(id("thread"))));
+    let shown = desk.state.focus.clone().unwrap();
+    assert_eq!(shown.1, id("thread"));
+    assert_eq!(desk.lines(), ["you: a topic of its own [accepted]"]);
+    assert_eq!(desk.stored("thread"), desk.lines());
+    assert!(desk.stored("main").is_empty());
+    assert!(desk.work().outbox.is_empty());
+}
+
+#[test]
+fn who_writes_on_stays_when_a_message_opens_a_thread() {
+    let mut desk = Desk::new();
+    desk.send("a topic of its own");
+    let command = desk.sending("a topic of its own");
+    desk.here_mut().composer.insert("and an");
+    desk.outcome(command, CommandOutcome::Done(Reply::Created(id("thread"))));
+    assert_eq!(desk.state.focus.clone().unwrap().1, id("main"));
+    assert!(desk.lines().is_empty());
+}

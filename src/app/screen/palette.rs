@@ -148,9 +148,27 @@ pub fn refusal(state: &State, action: Action) -> Option<&'static str> {
             &can.delete_conversation
         }
         ClearConversation => &can.clear_conversation,
-        SetDefault => &can.set_default,
+        SetDefault => {
+            if can.set_default.is_yes() {
+                let info = &conversation.info;
+                match info.kind {
+                    ConversationKind::Default => return Some("it is the default already"),
+                    ConversationKind::Thread => return Some("a thread cannot be the default"),
+                    _ if info.is_automation => {
+                        return Some("an automation channel cannot be the default");
+                    }
+                    ConversationKind::Channel | ConversationKind::Session => {}
+                }
+            }
+            &can.set_default
+        }
         SetColor | SetIcon => &can.appearance,
-        ToggleAutomation => &can.automation,
+        ToggleAutomation => {
+            if can.automation.is_yes() && conversation.info.kind == ConversationKind::Default {
+                return Some("the default conversation is there to be written to");
+            }
+            &can.automation
+        }
         ToggleAutoApprove => &can.auto_approve,
         ToggleAutoThread => &can.auto_thread,
         Models => &can.models,

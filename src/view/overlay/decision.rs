@@ -15,6 +15,9 @@ use crate::view::theme::Role;
 use crate::view::words;
 use ratatui::layout::Rect;
 
+/// Lines over the text.
+const LEAD_LINES: usize = 3;
+
 pub(super) fn draw(
     canvas: &mut Canvas<'_>,
     state: &State,
@@ -49,7 +52,7 @@ pub(super) fn draw(
     let lead_lines = if lead.is_empty() {
         &[][..]
     } else {
-        &lead_lines[..lead_lines.len().min(3)]
+        &lead_lines[..lead_lines.len().min(LEAD_LINES)]
     };
     let text_lines = wrap(text, usize::from(columns.saturating_sub(2)));
     let text_lines = if text.is_empty() {
@@ -234,7 +237,13 @@ fn parts(decision: &Decision) -> (&str, &str) {
             ..
         } => (description.as_str(), command.as_str()),
         Question::Clarification { question, .. } => ("", question.as_str()),
-        Question::Picker { title } => (title.as_str(), ""),
+        Question::Picker { title } => match title.as_str().trim().split_once('\n') {
+            // What does not fit over the text is text itself, which scrolls.
+            Some((first, rest)) if rest.lines().count() >= LEAD_LINES => {
+                (first, rest.trim_start_matches('\n'))
+            }
+            _ => (title.as_str().trim(), ""),
+        },
     }
 }
 
