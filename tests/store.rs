@@ -1366,6 +1366,69 @@ fn a_full_disk_fails_the_commit_and_nothing_else() {
 }
 
 #[test]
+fn what_found_no_room_is_written_before_anything_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let options = StoreOptions {
+        max_bytes: Some(1 << 20),
+        ..StoreOptions::default()
+    };
+    let (store, _) = store::open(&path, options).unwrap();
+    let cursor = |value: &str| Write::Fact {
+        account: account(),
+        name: "cursor".to_owned(),
+        value: Some(value.to_owned()),
+    };
+    commit(&store, vec![listed("talk"), cursor("1")]);
+    let long = "no room for this ".repeat(100_000);
+    let full = store.commit_now(
+        vec![say(1, 10, Author::User, &long), cursor("2")],
+        Durability::Full,
+    );
+    assert_eq!(full, Err(StoreError::DiskFull));
+    // The next one has room, but must not be stored as if the one before it were.
+    let next = store.commit_now(
+        vec![say(2, 20, Author::User, "small"), cursor("3")],
+        Durability::Full,
+    );
+    assert_eq!(next, Err(StoreError::DiskFull));
+    let cursor_of = |store: &Handle| match store.look_now(Lookup::Start) {
+        Ok(Found::Start(facts)) => facts.facts[0].2.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(cursor_of(&store), "1");
+    assert!(all(&store).is_empty());
+}
+
+#[test]
+fn a_draft_is_kept_where_a_long_message_finds_no_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let options = StoreOptions {
+        max_bytes: Some(1 << 20),
+        ..StoreOptions::default()
+    };
+    let (store, _) = store::open(&path, options).unwrap();
+    commit(&store, vec![listed("talk")]);
+    let long = "no room for this ".repeat(100_000);
+    let draft = Write::Draft {
+        account: account(),
+        conversation: conversation(),
+        draft: Some(Box::new(DraftRecord {
+            text: "half a thought".to_owned(),
+            ..DraftRecord::default()
+        })),
+    };
+    let full = store.commit_now(vec![say(1, 10, Author::User, &long)], Durability::Full);
+    assert_eq!(full, Err(StoreError::DiskFull));
+    let _ = store.commit_now(vec![draft], Durability::Full);
+    store.close();
+    let (_, facts) = store::open(&path, StoreOptions::default()).unwrap();
+    let kept = facts.conversations[0].draft.as_ref();
+    assert_eq!(kept.map(|draft| draft.text.as_str()), Some("half a thought"));
+}
+
+#[test]
 fn the_log_of_decisions_is_a_file_of_its_own() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();

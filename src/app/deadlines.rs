@@ -25,9 +25,8 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// A moment that was asked for has come.
 pub fn due(state: &mut State, now: Moment) -> Vec<Effect> {
-    if state.wake.is_some_and(|wake| wake.mono_ms <= now.mono_ms) {
-        state.wake = None;
-    }
+    // The alarm of the shell is spent, even when it was set for something else.
+    state.wake = None;
     let has_come = |at: Moment| at.mono_ms <= now.mono_ms;
     let before = state.screen.toasts.len();
     state.screen.toasts.retain(|toast| !has_come(toast.until));
@@ -74,10 +73,16 @@ pub fn due(state: &mut State, now: Moment) -> Vec<Effect> {
     if popup_arms(state).is_some_and(has_come) {
         state.redraw(Redraw::Now);
     }
-    if start::next_stale(state).is_some_and(has_come) {
-        return vec![Effect::Look(Lookup::Start)];
+    let mut effects = Vec::new();
+    if state.store_retry.take_if(|at| has_come(*at)).is_some() {
+        // Even an empty batch takes along what could not be written before.
+        effects.push(state.commit(Vec::new()));
     }
-    Vec::new()
+    if start::next_stale(state).is_some_and(has_come) {
+        state.stale_asked = Some(now);
+        effects.push(Effect::Look(Lookup::Start));
+    }
+    effects
 }
 
 /// When the keys of the open decision come alive, seen from its first painting; only while it lies
@@ -142,6 +147,7 @@ pub fn next(state: &State) -> Option<Moment> {
         }))
         .chain(popup_arms(state).filter(|at| at.mono_ms > state.now.mono_ms))
         .chain(start::next_stale(state))
+        .chain(state.store_retry)
         .min_by_key(|at| at.mono_ms);
     for here in state
         .accounts

@@ -319,6 +319,10 @@ pub fn release(
     account: &AccountId,
     conversation: &ConversationId,
 ) -> Vec<Effect> {
+    if state.store_fails {
+        // Nothing leaves by itself while the disk does not take down that it did.
+        return Vec::new();
+    }
     let instance = state.ids.instance;
     let Some(of) = state.account_mut(account) else {
         return Vec::new();

@@ -2,7 +2,9 @@
 //!
 //! # How a page finds its place
 //! 1. Each row of the page is matched with an entry: by remote id; then, for what was only seen
-//!    live, by author and text in order; then, for a text that was cut, by its beginning.
+//!    live, by author and text in order; then, for a text that was cut, by its beginning; then by
+//!    author and text wherever it stands, and it moves to where the server has it: two sides of a
+//!    slow line can see the order of what happens at once differently.
 //! 2. An authoritative page removes user and assistant messages within its range that history
 //!    confirmed before and does not have any more. What was only seen live stays at its place.
 //! 3. Rows without an entry are inserted after the row before them, and before whatever came in
@@ -40,7 +42,7 @@ pub fn merge_page(merger: &mut Merger<'_>, page: &HistoryPage, may_grow: bool) -
         merger.timeline.entries.get(index).map(|entry| entry.key)
     });
     let is_start_page = page.before.is_some() && gap.is_none();
-    let matches = align(merger, page, region.clone());
+    let (matches, strays) = align(merger, page, region.clone());
     let wants_older = merger.timeline.has_older
         && may_grow
         && !is_start_page
@@ -61,6 +63,9 @@ pub fn merge_page(merger: &mut Merger<'_>, page: &HistoryPage, may_grow: bool) -
         {
             merger.confirm(slot, row.clone());
         }
+    }
+    for row in strays {
+        settle_stray(merger, &anchors, row);
     }
     let inserted_first = insert_missing(merger, page, &anchors, gap, is_start_page);
     let start = first_match.or(inserted_first);
@@ -84,12 +89,27 @@ fn gap_index(merger: &Merger<'_>, token: &PageToken) -> Option<usize> {
         .position(|entry| matches!(&entry.body, EntryBody::Gap { token: known } if known == token))
 }
 
-/// For each row the entry that is the same message.
+/// Moves an entry that stood out of order behind the row before it, or before the row after it.
+fn settle_stray(merger: &mut Merger<'_>, anchors: &[Option<MessageKey>], row: usize) {
+    let Some(key) = anchors[row] else { return };
+    let before = anchors[..row].iter().rev().flatten().next();
+    let after = anchors[row + 1..].iter().flatten().next();
+    let place = match (before, after) {
+        (Some(before), _) => merger.timeline.index_of(*before).map(|index| index + 1),
+        (None, Some(after)) => merger.timeline.index_of(*after),
+        (None, None) => None,
+    };
+    if let Some(place) = place {
+        merger.move_to(key, place);
+    }
+}
+
+/// For each row the entry that is the same message, and the rows whose entry stands out of order.
 fn align(
     merger: &Merger<'_>,
     page: &HistoryPage,
     region: std::ops::Range<usize>,
-) -> Vec<Option<MessageKey>> {
+) -> (Vec<Option<MessageKey>>, Vec<usize>) {
     let entries = &merger.timeline.entries;
     let tail = &merger.timeline.tail;
     let mut taken = vec![false; entries.len()];
@@ -138,7 +158,26 @@ fn align(
             }
         }
     }
-    keys
+    let mut strays = Vec::new();
+    for (i, row) in page.messages.iter().enumerate() {
+        if keys[i].is_some() || row.text.trim().is_empty() {
+            continue;
+        }
+        let found = region.clone().find(|&at| {
+            !taken[at]
+                && entries[at].message().is_some_and(|message| {
+                    !message.is_streaming
+                        && can_be(message, row, page.is_authoritative)
+                        && By::Text.matches(message, row)
+                })
+        });
+        if let Some(at) = found {
+            taken[at] = true;
+            keys[i] = Some(entries[at].key);
+            strays.push(i);
+        }
+    }
+    (keys, strays)
 }
 
 /// Ways to see that an entry and a row are the same message.

@@ -14,6 +14,8 @@ use crate::domain::{
 /// A queued message of another program run is taken over when it is older than this: nobody waits
 /// so long to send it.
 const STALE_MS: i64 = 120_000;
+/// The store is not asked for stale messages more often than this.
+const ASKED_AGAIN: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Takes the last stored state.
 pub fn restore(state: &mut State, now: Moment, facts: StartFacts) -> Vec<Effect> {
@@ -29,6 +31,9 @@ pub fn restore(state: &mut State, now: Moment, facts: StartFacts) -> Vec<Effect>
                 of.unproven.push((decision, conversation, answer));
             }
         }
+    }
+    if !is_first {
+        forget_sent_elsewhere(state, &facts.outbox);
     }
     for row in facts.outbox {
         restore_row(state, now, row);
@@ -139,6 +144,10 @@ fn restore_row(state: &mut State, now: Moment, mut row: OutboxRecord) {
     let Some(of) = state.account_mut(&row.account.clone()) else {
         return;
     };
+    // Of our own messages the memory knows more than the store; on other fronts they are not ours.
+    if row.instance == ours || !takes_over {
+        return;
+    }
     if of
         .outbox
         .iter()
@@ -147,13 +156,6 @@ fn restore_row(state: &mut State, now: Moment, mut row: OutboxRecord) {
         return;
     }
     of.outbox.retain(|known| known.key != row.key);
-    if row.instance == ours || !takes_over {
-        if takes_over {
-            of.outbox.push(row);
-            of.outbox.sort_by_key(|row| row.position);
-        }
-        return;
-    }
     let account = row.account.clone();
     let key = row.key;
     let is_stale = now.wall_ms - row.created_ms > STALE_MS;
@@ -179,7 +181,17 @@ fn restore_row(state: &mut State, now: Moment, mut row: OutboxRecord) {
     super::outbox::write_row(state, &account, key);
 }
 
-/// When the next foreign row becomes stale, so that the store is asked again.
+/// Messages of another program run that are no longer in the store were sent or dropped there.
+fn forget_sent_elsewhere(state: &mut State, stored: &[OutboxRecord]) {
+    let ours = state.ids.instance;
+    for of in &mut state.accounts {
+        of.outbox
+            .retain(|row| row.instance == ours || stored.iter().any(|kept| kept.key == row.key));
+    }
+}
+
+/// When the next foreign row becomes stale, so that the store is asked again; not while the last
+/// question may still be waiting for its answer.
 pub fn next_stale(state: &State) -> Option<Moment> {
     if !state.takes_over || state.is_loading {
         return None;
@@ -197,4 +209,9 @@ pub fn next_stale(state: &State) -> Option<Moment> {
             ))
         })
         .min()
+        .map(|at| {
+            state
+                .stale_asked
+                .map_or(at, |asked| at.max(asked.after(ASKED_AGAIN)))
+        })
 }

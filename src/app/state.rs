@@ -40,12 +40,16 @@ pub struct State {
     pub takes_over: bool,
     /// The earliest `Effect::Wake` that is out.
     pub wake: Option<Moment>,
+    /// When the store was last asked for messages that another run left behind.
+    pub stale_asked: Option<Moment>,
     /// The window title that was set last.
     pub title: SafeText,
     /// What may ring once the store says that it is new.
     pub bells: Vec<Bell>,
     /// The store said no to a write; windows are not shortened any more, so that nothing is lost.
     pub store_fails: bool,
+    /// When the store is asked to write again what it could not.
+    pub store_retry: Option<Moment>,
     pub keymap: Keymap,
     /// What the wizard can add, handed in at start.
     pub kinds: Vec<AccountKind>,
@@ -385,9 +389,11 @@ impl State {
             batch: Batch::default(),
             takes_over: true,
             wake: None,
+            stale_asked: None,
             title: SafeText::default(),
             bells: Vec::new(),
             store_fails: false,
+            store_retry: None,
             keymap: Keymap::default(),
             kinds: Vec::new(),
             themes: Vec::new(),

@@ -11,14 +11,21 @@ use crate::domain::{
 };
 use crate::text::SafeText;
 
+/// How long after a failed commit the store is asked to try again.
+const RETRY: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// Takes one reply.
 pub fn on_reply(state: &mut State, now: Moment, reply: StoreReply) -> Vec<Effect> {
     match reply {
         StoreReply::Found(found) => on_found(state, now, found),
-        StoreReply::Committed(batch) => batch
-            .into_iter()
-            .flat_map(|committed| attention::on_committed(state, committed))
-            .collect(),
+        StoreReply::Committed(batch) => {
+            let mut effects: Vec<Effect> = batch
+                .into_iter()
+                .flat_map(|committed| attention::on_committed(state, committed))
+                .collect();
+            effects.extend(store_works(state, now));
+            effects
+        }
         StoreReply::LookupFailed { lookup, reason } => lookup_failed(state, now, *lookup, &reason),
         StoreReply::CommitFailed { reason, commands } => {
             commit_failed(state, now, &reason, &commands)
@@ -119,6 +126,26 @@ fn lookup_failed(state: &mut State, now: Moment, lookup: Lookup, reason: &SafeTe
     }
 }
 
+/// The store took a batch. If it failed before, it has by now written what it could not, and what
+/// waited for that goes.
+fn store_works(state: &mut State, now: Moment) -> Vec<Effect> {
+    if !state.store_fails {
+        return Vec::new();
+    }
+    state.store_fails = false;
+    state.store_retry = None;
+    state.say(Severity::Info, "Everything is being saved again.");
+    let accounts: Vec<AccountId> = state
+        .accounts
+        .iter()
+        .map(|of| of.account.id.clone())
+        .collect();
+    accounts
+        .iter()
+        .flat_map(|account| outbox::release_all(state, now, account))
+        .collect()
+}
+
 /// The store refused a batch. What should have left after it stays queued until the person sends
 /// it anyway.
 fn commit_failed(
@@ -130,6 +157,7 @@ fn commit_failed(
     // A screen that only reads has said so already.
     let is_first = !state.store_fails && state.read_only.is_none();
     state.store_fails = true;
+    state.store_retry = Some(now.after(RETRY));
     let mut held: Vec<(AccountId, ConversationId, MessageKey)> = Vec::new();
     for of in &mut state.accounts {
         for command in commands {

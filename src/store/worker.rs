@@ -3,6 +3,10 @@
 //!
 //! A batch runs inside a savepoint. If it fails, its writes are undone and only its callback hears
 //! of it. If the transaction itself fails (a full disk), every batch in it failed.
+//!
+//! What failed for want of room, or because another program held the file, is kept and goes first
+//! in the next transaction: a later batch never gets ahead of an earlier one, so no cursor is
+//! stored before the messages it covers.
 
 use super::apply::{Applied, apply};
 use super::audit::Log;
@@ -10,6 +14,7 @@ use super::{StoreError, database, history, look, sidecar, unsent};
 use crate::domain::{Committed, Durability, Found, Lookup, Write};
 use crate::text::SafeText;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,6 +28,10 @@ pub type LookDone = Box<dyn FnOnce(Result<Found, StoreError>) + Send>;
 
 /// Batches in one transaction at most.
 const DRAIN: usize = 128;
+/// Writes that are kept for want of room. Beyond them the oldest are given up.
+const BACKLOG: usize = 20_000;
+/// A kept batch that fails so often for another reason than want of room is given up.
+const TRIES: u8 = 5;
 /// After this long without work the sidecar is brought up to date.
 const IDLE: Duration = Duration::from_millis(300);
 
@@ -60,6 +69,12 @@ struct Batch {
     done: CommitDone,
 }
 
+/// Writes that could not be stored yet.
+struct Kept {
+    writes: Vec<Write>,
+    tries: u8,
+}
+
 /// What the thread owns.
 pub(super) struct Worker {
     connection: Connection,
@@ -68,6 +83,8 @@ pub(super) struct Worker {
     read_only: Option<SafeText>,
     waiting: Arc<AtomicUsize>,
     durability: Option<Durability>,
+    /// What failed and goes first next time, oldest first.
+    backlog: VecDeque<Kept>,
     /// Outbox or drafts differ from the sidecar.
     sidecar_is_old: bool,
 }
@@ -87,6 +104,7 @@ impl Worker {
             read_only,
             waiting,
             durability: None,
+            backlog: VecDeque::new(),
             sidecar_is_old: false,
         }
     }
@@ -170,10 +188,7 @@ impl Worker {
             .into_iter()
             .map(|batch| (batch.writes, batch.done))
             .unzip();
-        let results = match self.transact(writes, durability) {
-            Ok(results) => results,
-            Err(error) => dones.iter().map(|_| Err(error.clone())).collect(),
-        };
+        let results = self.commit_behind_backlog(writes, durability);
         if results
             .iter()
             .any(|result| matches!(result, Err(StoreError::Damaged(_))))
@@ -185,6 +200,84 @@ impl Worker {
                 tracing::error!(%error, "a batch was not stored");
             }
             done(result);
+        }
+    }
+
+    /// One transaction of what failed before and of new batches; one result for each new batch.
+    fn commit_behind_backlog(
+        &mut self,
+        fresh: Vec<Vec<Write>>,
+        durability: Durability,
+    ) -> Vec<Result<Vec<Committed>, StoreError>> {
+        let kept = std::mem::take(&mut self.backlog);
+        let count = kept.len();
+        let durability = if count > 0 { Durability::Full } else { durability };
+        let batches: Vec<Vec<Write>> = kept
+            .iter()
+            .map(|kept| kept.writes.clone())
+            .chain(fresh.iter().cloned())
+            .collect();
+        let mut results = match self.transact(batches, durability) {
+            Ok(results) => results,
+            Err(error) => vec![Err(error); count + fresh.len()],
+        };
+        let mut fresh_results = results.split_off(count);
+        if fresh_results.contains(&Err(StoreError::DiskFull)) {
+            self.save_precious(&fresh);
+        }
+        let tried = kept.into_iter().map(|kept| (kept.writes, kept.tries));
+        let untried = fresh.into_iter().map(|writes| (writes, 0));
+        let all = tried
+            .chain(untried)
+            .zip(results.iter().chain(&fresh_results));
+        for ((writes, tries), result) in all {
+            let tries = match result {
+                Err(StoreError::DiskFull) => tries,
+                Err(StoreError::CommitFailed(_)) if tries < TRIES => tries + 1,
+                _ => continue,
+            };
+            if !writes.is_empty() {
+                self.backlog.push_back(Kept { writes, tries });
+            }
+        }
+        let mut size: usize = self.backlog.iter().map(|kept| kept.writes.len()).sum();
+        while size > BACKLOG && self.backlog.len() > 1 {
+            if let Some(oldest) = self.backlog.pop_front() {
+                size -= oldest.writes.len();
+                tracing::error!(writes = oldest.writes.len(), "writes were given up");
+            }
+        }
+        // What was new in the kept batches is told with the first answer.
+        let late: Vec<Committed> = results.into_iter().flatten().flatten().collect();
+        if let Some(Ok(first)) = fresh_results.first_mut() {
+            first.splice(0..0, late);
+        }
+        fresh_results
+    }
+
+    /// What the person wrote or decided is small and exists nowhere else: where there is no room for
+    /// a whole batch there may still be room for that. It is written again with its batch.
+    fn save_precious(&mut self, batches: &[Vec<Write>]) {
+        let precious: Vec<Write> = batches
+            .iter()
+            .flatten()
+            .filter(|write| {
+                matches!(
+                    write,
+                    Write::Outbox(_)
+                        | Write::OutboxGone { .. }
+                        | Write::Draft { .. }
+                        | Write::Answering { .. }
+                        | Write::AnswerGone { .. }
+                )
+            })
+            .cloned()
+            .collect();
+        if precious.is_empty() {
+            return;
+        }
+        if let Err(error) = self.transact(vec![precious], Durability::Full) {
+            tracing::warn!(%error, "not even drafts could be stored");
         }
     }
 
@@ -256,6 +349,10 @@ impl Worker {
     }
 
     fn end(mut self) {
+        if !self.backlog.is_empty() {
+            // A last try; there may be room by now.
+            self.commit_behind_backlog(Vec::new(), Durability::Full);
+        }
         if self.sidecar_is_old {
             self.write_sidecar();
         }

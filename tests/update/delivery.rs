@@ -1,7 +1,8 @@
 //! Messages on their way out.
 
 use crate::desk::*;
-use trialogue::app::Effect;
+use trialogue::app::event::Signal;
+use trialogue::app::{Effect, Event};
 use trialogue::app::outbox::{self, SendMode};
 use trialogue::domain::*;
 
@@ -475,4 +476,24 @@ fn who_writes_on_stays_when_a_message_opens_a_thread() {
     desk.outcome(command, CommandOutcome::Done(Reply::Created(id("thread"))));
     assert_eq!(desk.state.focus.clone().unwrap().1, id("main"));
     assert!(desk.lines().is_empty());
+}
+
+#[test]
+fn nothing_leaves_by_itself_while_the_disk_is_full_and_all_goes_once_there_is_room() {
+    let mut desk = Desk::offline();
+    desk.send("waits for the line");
+    assert_eq!(desk.queued(), ["waits for the line"]);
+    desk.store_is_full = true;
+    desk.here_mut().composer.insert("a draft");
+    desk.event(Event::Signal(Signal::Terminate));
+    assert!(desk.state.store_fails);
+    desk.connect();
+    for (command, _) in std::mem::take(&mut desk.commands) {
+        desk.outcome(command, CommandOutcome::Done(Reply::Nothing));
+    }
+    assert!(desk.sent().is_empty());
+    desk.store_is_full = false;
+    desk.pass(5_000);
+    assert!(!desk.state.store_fails);
+    assert_eq!(desk.sent(), ["waits for the line"]);
 }

@@ -453,3 +453,36 @@ fn many_rows_between_two_neighbours_find_room() {
     );
     assert_eq!(desk.stored("main"), desk.lines());
 }
+
+#[test]
+fn a_message_that_the_server_took_up_later_is_not_shown_twice() {
+    let mut desk = Desk::new();
+    desk.topic(
+        Provenance::Snapshot,
+        shot(snapshot(vec![user("m1", "first"), agent("m2", "one")])),
+    );
+    desk.send("second");
+    let command = desk.sending("second");
+    desk.outcome(command, CommandOutcome::Done(Reply::Nothing));
+    // It was under way while the server spoke unasked: the two sides saw different orders.
+    desk.live(ended("d1", Some("unasked")));
+    desk.topic(
+        Provenance::Snapshot,
+        shot(snapshot(vec![
+            user("m1", "first"),
+            agent("m2", "one"),
+            agent("m3", "unasked"),
+            user("m4", "second"),
+            agent("m5", "two"),
+        ])),
+    );
+    let expected = [
+        "you: first",
+        "agent: one",
+        "agent: unasked",
+        "you: second [accepted]",
+        "agent: two",
+    ];
+    assert_eq!(desk.lines(), expected);
+    assert_eq!(desk.stored("main"), expected);
+}

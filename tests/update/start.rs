@@ -202,3 +202,67 @@ fn a_store_that_cannot_be_read_does_not_keep_anybody_waiting() {
     desk.live(upserted_in("side", said("m1", Author::Assistant, "hello")));
     assert_eq!(desk.lines(), ["agent: hello"]);
 }
+
+#[test]
+fn a_message_that_another_run_sent_meanwhile_is_not_waited_for() {
+    let mut one = Desk::new();
+    one.live(started("r1", None));
+    one.send("theirs");
+    let mut two = Desk::on(one.store.clone(), 2);
+    assert_eq!(two.queued(), ["theirs"]);
+    let key = one.work().outbox[0].key;
+    one.store
+        .commit_now(vec![Write::OutboxGone { key }], Durability::Full)
+        .unwrap();
+    two.pass(121_000);
+    assert!(two.queued().is_empty());
+}
+
+#[test]
+fn a_slow_store_is_asked_once_for_what_another_run_left() {
+    let mut one = Desk::new();
+    one.live(started("r1", None));
+    one.send("theirs");
+    let mut two = Desk::on(one.store.clone(), 2);
+    two.now = START.after(std::time::Duration::from_secs(121));
+    let asks = |desk: &mut Desk| {
+        trialogue::app::update::update(&mut desk.state, desk.now, Event::Deadline)
+            .contains(&Effect::Look(Lookup::Start))
+    };
+    assert!(asks(&mut two));
+    assert!(!asks(&mut two));
+}
+
+#[test]
+fn a_message_that_arrived_does_not_come_back_from_an_old_look_into_the_store() {
+    let mut desk = Desk::new();
+    desk.send("hello");
+    let old = desk.store.look_now(Lookup::Start).unwrap();
+    let command = desk.sending("hello");
+    desk.outcome(command, CommandOutcome::Done(Reply::Nothing));
+    assert!(desk.work().outbox.is_empty());
+    desk.event(Event::Store(trialogue::app::event::StoreReply::Found(old)));
+    assert!(desk.work().outbox.is_empty());
+}
+
+#[test]
+fn a_draft_is_written_in_time_when_another_alarm_was_due_at_that_moment() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    let due = desk.state.wake.unwrap();
+    // A key comes at the very moment at which the shell is about to ring for the spinner.
+    desk.now = due;
+    desk.event(Event::Terminal(trialogue::input::TerminalEvent::Paste(
+        "half a thought".to_owned(),
+    )));
+    desk.live(finished("r1", RunOutcome::Completed));
+    desk.event(Event::Deadline);
+    let next = trialogue::app::update::flush(&mut desk.state);
+    let _ = next;
+    let wake = desk.state.wake.unwrap();
+    assert!(wake.mono_ms > due.mono_ms);
+    desk.now = wake;
+    desk.event(Event::Deadline);
+    let desk = Desk::on(desk.store.clone(), 2);
+    assert_eq!(desk.here().composer.text(), "half a thought");
+}

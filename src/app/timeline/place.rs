@@ -181,6 +181,19 @@ impl Merger<'_> {
         }
     }
 
+    /// Puts an entry of the window before what is at `index` now.
+    pub fn move_to(&mut self, key: MessageKey, index: usize) {
+        let Some(from) = self.timeline.index_of(key) else {
+            return;
+        };
+        if from == index || from + 1 == index {
+            return;
+        }
+        let entry = self.timeline.take(Slot::Window(from));
+        self.changes.moved.insert(key);
+        self.insert(if from < index { index - 1 } else { index }, vec![entry]);
+    }
+
     /// Puts an entry that is in the window or tail behind everything else.
     pub fn move_to_end(&mut self, key: MessageKey) {
         let Some(slot) = self.timeline.find_key(key) else {
