@@ -1425,7 +1425,10 @@ fn a_draft_is_kept_where_a_long_message_finds_no_room() {
     store.close();
     let (_, facts) = store::open(&path, StoreOptions::default()).unwrap();
     let kept = facts.conversations[0].draft.as_ref();
-    assert_eq!(kept.map(|draft| draft.text.as_str()), Some("half a thought"));
+    assert_eq!(
+        kept.map(|draft| draft.text.as_str()),
+        Some("half a thought")
+    );
 }
 
 #[test]

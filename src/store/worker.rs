@@ -211,7 +211,11 @@ impl Worker {
     ) -> Vec<Result<Vec<Committed>, StoreError>> {
         let kept = std::mem::take(&mut self.backlog);
         let count = kept.len();
-        let durability = if count > 0 { Durability::Full } else { durability };
+        let durability = if count > 0 {
+            Durability::Full
+        } else {
+            durability
+        };
         let batches: Vec<Vec<Write>> = kept
             .iter()
             .map(|kept| kept.writes.clone())

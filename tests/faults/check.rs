@@ -15,6 +15,32 @@ const DRAFT_AGE: u64 = 1_000;
 
 type Row = (Author, String);
 
+/// A message of the person and all that was said after it, without white space.
+#[derive(Default, Debug)]
+struct Section {
+    asked: String,
+    said: String,
+    /// Something of it was cut off.
+    is_cut: bool,
+}
+
+fn sections<'a>(rows: impl Iterator<Item = (&'a Row, bool)>) -> Vec<Section> {
+    let mut sections = vec![Section::default()];
+    for ((author, text), is_cut) in rows {
+        let text: String = text.split_whitespace().collect();
+        if *author == Author::User {
+            sections.push(Section {
+                asked: text,
+                ..Section::default()
+            });
+        } else if let Some(section) = sections.last_mut() {
+            section.said.push_str(&text);
+            section.is_cut |= is_cut;
+        }
+    }
+    sections
+}
+
 /// A text without the white space at its ends.
 fn trimmed(text: &str) -> String {
     text.trim().to_owned()
@@ -54,11 +80,14 @@ impl World {
         if self.client.state.store_fails {
             return;
         }
-        let is_on_disk = self.client.on_disk.values().any(|row| {
-            row.delivery == Delivery::InFlight && trimmed(&row.text) == trimmed(&said)
-        });
+        let is_on_disk =
+            self.client.on_disk.values().any(|row| {
+                row.delivery == Delivery::InFlight && trimmed(&row.text) == trimmed(&said)
+            });
         if !is_on_disk {
-            self.fail(&format!("{said:?} leaves before it is on disk as in flight"));
+            self.fail(&format!(
+                "{said:?} leaves before it is on disk as in flight"
+            ));
         }
     }
 
@@ -82,12 +111,15 @@ impl World {
             }) || (restored.is_empty() && versions[0].0 + DRAFT_AGE >= died);
             if !is_known {
                 let known: Vec<_> = versions.iter().rev().take(4).collect();
-                self.fail(&format!("draft {restored:?} after a start; typed: {known:?}"));
+                self.fail(&format!(
+                    "draft {restored:?} after a start; typed: {known:?}"
+                ));
             }
-            let is_twice = !restored.trim().is_empty()
-                && self.client.work().outbox.iter().any(|row| {
-                    row.conversation == *id && trimmed(&row.text) == trimmed(restored)
-                });
+            let is_twice =
+                !restored.trim().is_empty()
+                    && self.client.work().outbox.iter().any(|row| {
+                        row.conversation == *id && trimmed(&row.text) == trimmed(restored)
+                    });
             if is_twice {
                 self.fail(&format!("{restored:?} is a draft and in the outbox"));
             }
@@ -275,7 +307,10 @@ impl World {
             .cloned()
             .unwrap_or_else(|| self.fail(&format!("the gateway answers {answer}")));
         let oldest = &answer["payload"]["oldest_message_id"];
-        if messages.last().is_some_and(|last| last["message_id"] == *oldest) {
+        if messages
+            .last()
+            .is_some_and(|last| last["message_id"] == *oldest)
+        {
             messages.reverse();
         }
         messages
@@ -368,15 +403,25 @@ impl World {
             let lines: Vec<String> = shown
                 .iter()
                 .map(|((author, text), message)| {
-                    format!("  {author:?} {:?} {:?} {text:?}", message.remote, message.delivery)
+                    format!(
+                        "  {author:?} {:?} {:?} {text:?}",
+                        message.remote, message.delivery
+                    )
                 })
                 .collect();
             let truth: Vec<String> = rows.iter().map(|row| format!("  {row:?}")).collect();
             let end = |list: &[String]| list[list.len().saturating_sub(24)..].join("\n");
-            format!("{id:?}\n{place}:\n{}\nserver:\n{}", end(&lines), end(&truth))
+            format!(
+                "{id:?}\n{place}:\n{}\nserver:\n{}",
+                end(&lines),
+                end(&truth)
+            )
         };
         if let Some(missing) = wanted.first() {
-            self.fail(&format!("{place}: missing or out of order: {missing:?}\n{}", list()));
+            self.fail(&format!(
+                "{place}: missing or out of order: {missing:?}\n{}",
+                list()
+            ));
         }
         for ((author, text), message) in extra {
             let is_on_server = rows.iter().any(|of| of.0 == *author && of.1 == *text);
@@ -398,52 +443,60 @@ impl World {
                 self.fail(&format!("{place}: twice: {text:?}\n{}", list()));
             }
             if !is_legitimate {
-                self.fail(&format!("{place}: the server does not have {text:?}\n{}", list()));
+                self.fail(&format!(
+                    "{place}: the server does not have {text:?}\n{}",
+                    list()
+                ));
             }
         }
     }
 
-    /// One answer may stand in several parts, so texts of one author in a row are compared joined.
+    /// Messages of the person are compared one by one, what the agent said between them joined: one
+    /// answer may stand in several parts. What was cut off never reached the journal.
     fn check_joined(&self, shown: &[(Row, &Message)], rows: &[Row], place: &str) {
-        let join = |rows: &mut dyn Iterator<Item = &Row>| {
-            let mut joined: Vec<Row> = Vec::new();
-            for (author, text) in rows {
-                let text: String = text.split_whitespace().collect();
-                match joined.last_mut() {
-                    Some(last) if last.0 == *author && *author == Author::Assistant => {
-                        last.1.push_str(&text);
-                    }
-                    _ => joined.push((*author, text)),
-                }
-            }
-            joined
-        };
-        let open: Vec<MessageKey> = self.client.work().outbox.iter().map(|row| row.key).collect();
-        let ours = join(
-            &mut shown
+        let open: Vec<MessageKey> = self
+            .client
+            .work()
+            .outbox
+            .iter()
+            .map(|row| row.key)
+            .collect();
+        let ours = sections(
+            shown
                 .iter()
                 .filter(|(_, message)| !open.contains(&message.key))
-                .map(|(row, _)| row),
+                .map(|(row, message)| (row, message.is_interrupted)),
         );
-        let theirs = join(&mut rows.iter());
+        let theirs = sections(rows.iter().map(|row| (row, false)));
         // What a runtime forgot stays here.
-        let from = match theirs.first() {
-            Some(first) if self.has_lost_memory => ours.iter().position(|row| row == first),
-            Some(_) => None,
-            None => Some(ours.len()),
-        };
-        let ours = &ours[from.unwrap_or(0)..];
-        if ours != theirs {
-            let same = ours
+        let first = theirs.iter().position(|section| !section.asked.is_empty());
+        let from = match first.map(|first| &theirs[first]) {
+            Some(first) if self.has_lost_memory => ours
                 .iter()
-                .zip(theirs.as_slice())
-                .take_while(|(ours, theirs)| ours == theirs)
-                .count();
-            let end = |rows: &[Row]| format!("{:?}", &rows[same..rows.len().min(same + 3)]);
+                .position(|section| section.asked == first.asked)
+                .unwrap_or(0),
+            None if self.has_lost_memory => return,
+            _ => 0,
+        };
+        let theirs = &theirs[if from > 0 { first.unwrap_or(0) } else { 0 }..];
+        let ours = &ours[from..];
+        let is_same = |ours: &Section, theirs: &Section| {
+            ours.asked == theirs.asked
+                && (ours.said == theirs.said
+                    || (theirs.said.is_empty() && ours.is_cut)
+                    || (ours.is_cut && ours.said.starts_with(&theirs.said)))
+        };
+        let same = ours
+            .iter()
+            .zip(theirs)
+            .take_while(|(ours, theirs)| is_same(ours, theirs))
+            .count();
+        if same < ours.len() || same < theirs.len() {
+            let end = |list: &[Section]| format!("{:#?}", &list[same..list.len().min(same + 2)]);
             self.fail(&format!(
-                "{place}: differs from the journal from row {same} on\n  here: {}\n  journal: {}",
+                "{place}: differs from the journal from message {same} on\n  here: {}\n  journal: {}",
                 end(ours),
-                end(&theirs)
+                end(theirs)
             ));
         }
     }
@@ -457,7 +510,9 @@ impl World {
                     .count() as u64
             });
             if on_server > *times {
-                self.fail(&format!("{text:?} was sent {times} times and arrived {on_server} times"));
+                self.fail(&format!(
+                    "{text:?} was sent {times} times and arrived {on_server} times"
+                ));
             }
             let row = self
                 .client

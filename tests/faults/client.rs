@@ -1,8 +1,8 @@
 //! The program on one machine: state, driver and store, with the jobs of the store one after the
 //! other in time, so that the program can die between any two of them.
 
-use super::random::Random;
 use super::Kind;
+use super::random::Random;
 use std::collections::{BTreeMap, VecDeque};
 use trialogue::app::event::StoreReply;
 use trialogue::app::state::{AccountState, Ids, Settings};

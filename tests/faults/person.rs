@@ -1,9 +1,9 @@
 //! The person: types, sends, looks elsewhere, answers what is asked, and settles what is uncertain.
 
+use super::Kind;
 use super::client::account;
 use super::scenes::WORDS;
 use super::world::World;
-use super::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 use trialogue::app::event::Event;
 use trialogue::app::{conversation, decisions, outbox};
@@ -128,7 +128,10 @@ impl World {
             self.person.counter += 1;
             format!("{word} m{}", self.person.counter)
         } else {
-            (*self.random.pick(&["!", " please", " now", "\nthanks", " žluťoučký 🐎"])).to_owned()
+            (*self
+                .random
+                .pick(&["!", " please", " now", "\nthanks", " žluťoučký 🐎"]))
+            .to_owned()
         };
         if self.random.chance(50) {
             self.key(TerminalEvent::Paste(text));
@@ -201,8 +204,7 @@ impl World {
                 reason: None,
             };
             let at = self.at();
-            let effects =
-                decisions::answer(&mut self.client.state, at, &account, &id, answer);
+            let effects = decisions::answer(&mut self.client.state, at, &account, &id, answer);
             if !effects.is_empty() {
                 *self.person.answered.entry(id.clone()).or_default() += 1;
                 self.tell(|| format!("answered {id:?}"));
@@ -223,7 +225,11 @@ impl World {
                 Delivery::Uncertain | Delivery::Failed(_) => {
                     let since = *self.person.unsettled.entry(row.key).or_insert(self.now);
                     // Long enough that the server's word is in, if there is one.
-                    let wait = if self.kind == Kind::Omi { 20_000 } else { 15_000 };
+                    let wait = if self.kind == Kind::Omi {
+                        20_000
+                    } else {
+                        15_000
+                    };
                     if self.is_calm || !is_ready || since + wait > self.now {
                         continue;
                     }
@@ -243,9 +249,10 @@ impl World {
                             outbox::discard(&mut self.client.state, at, &account(), row.key)
                         }
                         _ => {
-                            let is_here = state.focus.as_ref().is_some_and(|(_, id)| {
-                                *id == row.conversation
-                            });
+                            let is_here = state
+                                .focus
+                                .as_ref()
+                                .is_some_and(|(_, id)| *id == row.conversation);
                             if !is_here {
                                 continue;
                             }
@@ -269,8 +276,7 @@ impl World {
                     if is_running || !is_ready {
                         continue;
                     }
-                    let effects =
-                        outbox::send_now(&mut self.client.state, at, &account(), row.key);
+                    let effects = outbox::send_now(&mut self.client.state, at, &account(), row.key);
                     self.client.effects.extend(effects);
                     self.client.end_batch();
                 }
@@ -283,5 +289,4 @@ impl World {
         let line = format!("{what}: {text:?}");
         self.tell(|| line);
     }
-
 }

@@ -12,18 +12,26 @@ pub const WORDS: &[&str] = &[
 
 /// Texts that are not in the list at the end of the longest scene.
 const SCENES: &[(&str, &str)] = &[
-    ("brief", r#"
+    (
+        "brief",
+        r#"
 [[step]]
 do = "say"
 text = "Re {text}: a short answer."
-"#),
-    ("grow", r#"
+"#,
+    ),
+    (
+        "grow",
+        r#"
 [[step]]
 do = "say"
 pace = 6
 text = "Re {text}: this one grows for a while, a few characters at a time, so that there is a middle in which things can break, and then some more words follow to make it longer than a line or two."
-"#),
-    ("toolbox", r#"
+"#,
+    ),
+    (
+        "toolbox",
+        r#"
 [[step]]
 do = "say"
 text = "Re {text}: I look first."
@@ -54,8 +62,11 @@ output = "y"
 [[step]]
 do = "say"
 text = "After {text}: both are there."
-"#),
-    ("muse", r#"
+"#,
+    ),
+    (
+        "muse",
+        r#"
 [[step]]
 do = "think"
 text = "What could be meant by that? I count to three and answer."
@@ -63,8 +74,11 @@ text = "What could be meant by that? I count to three and answer."
 [[step]]
 do = "say"
 text = "Re {text}: thought about."
-"#),
-    ("steps", r#"
+"#,
+    ),
+    (
+        "steps",
+        r#"
 [[step]]
 do = "todo"
 items = [{ id = "1", content = "one", status = "in_progress" }, { id = "2", content = "two", status = "pending" }]
@@ -81,8 +95,11 @@ items = [{ id = "1", status = "completed" }]
 [[step]]
 do = "say"
 text = "After {text}: step two."
-"#),
-    ("grant", r#"
+"#,
+    ),
+    (
+        "grant",
+        r#"
 [[step]]
 do = "say"
 text = "Re {text}: this needs a word from you."
@@ -109,8 +126,11 @@ text = "After {text}: it stays."
 when = "expired"
 do = "say"
 text = "After {text}: nobody answered."
-"#),
-    ("quest", r#"
+"#,
+    ),
+    (
+        "quest",
+        r#"
 [[step]]
 do = "say"
 text = "Re {text}: a question."
@@ -124,8 +144,11 @@ timeout = 60.0
 [[step]]
 do = "say"
 text = "After {text}: good to know."
-"#),
-    ("bounce", r#"
+"#,
+    ),
+    (
+        "bounce",
+        r#"
 [[step]]
 do = "say"
 text = "Re {text}: the gateway goes down in a moment."
@@ -137,8 +160,11 @@ seconds = 2.0
 [[step]]
 do = "say"
 text = "After {text}: up again."
-"#),
-    ("forget", r#"
+"#,
+    ),
+    (
+        "forget",
+        r#"
 [[step]]
 do = "say"
 text = "Re {text}: the gateway forgets in a moment."
@@ -147,8 +173,11 @@ text = "Re {text}: the gateway forgets in a moment."
 do = "restart"
 seconds = 1.0
 lost = true
-"#),
-    ("snap", r#"
+"#,
+    ),
+    (
+        "snap",
+        r#"
 [[step]]
 do = "say"
 pace = 8
@@ -161,8 +190,11 @@ do = "cut"
 do = "say"
 pace = 8
 text = "After {text}: and the work goes on all the same."
-"#),
-    ("mute", r#"
+"#,
+    ),
+    (
+        "mute",
+        r#"
 [[step]]
 do = "silence"
 seconds = 20.0
@@ -170,8 +202,11 @@ seconds = 20.0
 [[step]]
 do = "say"
 text = "Re {text}: it was quiet here."
-"#),
-    ("junk", r#"
+"#,
+    ),
+    (
+        "junk",
+        r#"
 [[step]]
 do = "garbage"
 frames = ["this is not JSON", "{\"type\":", "[]", "null", "{\"type\": 7}", "{\"v\": 1, \"type\": \"message.update\", \"payload\": {\"message_id\": 12, \"text\": [\"no\"]}}", "{\"type\": \"message.delta\", \"conversation_id\": null, \"text\": {}}", ""]
@@ -183,8 +218,11 @@ name = "agent.telepathy"
 [[step]]
 do = "say"
 text = "Re {text}: in spite of the noise."
-"#),
-    ("later-on", r#"
+"#,
+    ),
+    (
+        "later-on",
+        r#"
 [[step]]
 do = "say"
 text = "Re {text}: and one more thing by and by."
@@ -193,19 +231,28 @@ text = "Re {text}: and one more thing by and by."
 do = "later"
 word = "echo-of-it"
 seconds = 6.0
-"#),
-    ("echo-of-it", r#"
+"#,
+    ),
+    (
+        "echo-of-it",
+        r#"
 [[step]]
 do = "say"
 text = "By and by: here it is, unasked."
-"#),
-    ("torrent", r#"
+"#,
+    ),
+    (
+        "torrent",
+        r#"
 [[step]]
 do = "say"
 pace = 1
 text = "Re {text}: 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789"
-"#),
-    ("failing", r#"
+"#,
+    ),
+    (
+        "failing",
+        r#"
 [[step]]
 do = "say"
 text = "Re {text}: this goes wrong."
@@ -213,8 +260,11 @@ text = "Re {text}: this goes wrong."
 [[step]]
 do = "fail"
 text = "no more credit"
-"#),
-    ("gift", r#"
+"#,
+    ),
+    (
+        "gift",
+        r#"
 [[step]]
 do = "say"
 text = "Re {text}: a file for you."
@@ -222,8 +272,11 @@ text = "Re {text}: a file for you."
 [[step]]
 do = "offer"
 file = "latency.csv"
-"#),
-    ("sick", r#"
+"#,
+    ),
+    (
+        "sick",
+        r#"
 [[step]]
 do = "health"
 state = "degraded"
@@ -235,7 +288,8 @@ text = "Re {text}: not quite well."
 [[step]]
 do = "health"
 state = "online"
-"#),
+"#,
+    ),
 ];
 
 const SUPPORT: &str = r#"
@@ -261,9 +315,7 @@ pub fn library() -> Arc<Library> {
                 .unwrap();
         }
         // The one with a thousand messages would only cost time.
-        library
-            .add_conversation("support.toml", SUPPORT)
-            .unwrap();
+        library.add_conversation("support.toml", SUPPORT).unwrap();
         Arc::new(library)
     }))
 }

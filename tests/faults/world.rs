@@ -440,7 +440,7 @@ impl World {
                 self.totals.frames += 1;
                 if self.is_loud && std::env::var_os("TRIALOGUE_FAULT_FRAMES").is_some() {
                     let text = frame.as_text().unwrap_or("(bytes)").to_owned();
-                    self.tell(|| format!("in: {}", text.chars().take(300).collect::<String>()));
+                    self.tell(|| format!("in: {}", text.chars().take(3000).collect::<String>()));
                 }
                 self.drive(Input::Frame(frame));
                 continue;
@@ -630,12 +630,10 @@ impl World {
             return;
         }
         let (connection, outputs) = self.gateway.connect("127.0.0.1");
-        let is_refused = outputs
-            .iter()
-            .find_map(|output| match output {
-                GatewayOutput::Refuse { status, .. } => Some(*status),
-                _ => None,
-            });
+        let is_refused = outputs.iter().find_map(|output| match output {
+            GatewayOutput::Refuse { status, .. } => Some(*status),
+            _ => None,
+        });
         self.wire.renew(connection);
         self.half_open_since = None;
         if let Some(status) = is_refused {

@@ -2,8 +2,8 @@
 
 use crate::desk::*;
 use trialogue::app::event::Signal;
-use trialogue::app::{Effect, Event};
 use trialogue::app::outbox::{self, SendMode};
+use trialogue::app::{Effect, Event};
 use trialogue::domain::*;
 
 fn done() -> CommandOutcome {

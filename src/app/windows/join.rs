@@ -196,27 +196,12 @@ pub(in crate::app) fn join(
         timeline.is_loading_older = false;
         timeline.asked_older = None;
         timeline.has_older = has_older;
-        let known: std::collections::BTreeSet<MessageKey> =
-            timeline.entries.iter().map(|entry| entry.key).collect();
-        let mut older: Vec<Entry> = found
-            .into_iter()
-            .filter(|entry| !known.contains(&entry.key))
-            .collect();
-        older.append(&mut timeline.entries);
-        timeline.entries = older;
-        timeline.entries.sort_by_key(|entry| entry.order);
+        join_part(timeline, found);
     } else if is_newer_part {
         timeline.is_loading_newer = false;
         timeline.asked_newer = None;
         timeline.has_newer = has_newer;
-        let known: std::collections::BTreeSet<MessageKey> =
-            timeline.entries.iter().map(|entry| entry.key).collect();
-        timeline.entries.extend(
-            found
-                .into_iter()
-                .filter(|entry| !known.contains(&entry.key)),
-        );
-        timeline.entries.sort_by_key(|entry| entry.order);
+        join_part(timeline, found);
     } else if found.is_empty() && timeline.is_loaded && !timeline.entries.is_empty() {
         // The place is not in the store; what is on screen stays.
         timeline.is_loading_newer = false;
@@ -252,6 +237,36 @@ pub(in crate::app) fn join(
     join_tail(timeline);
 }
 
+/// Adds a further part of the store to the window. The same message may be here under a key of its
+/// own, from a page that came while the store wrote it.
+fn join_part(timeline: &mut Timeline, found: Vec<Entry>) {
+    let known: std::collections::BTreeSet<MessageKey> =
+        timeline.entries.iter().map(|entry| entry.key).collect();
+    for entry in found {
+        if known.contains(&entry.key) {
+            continue;
+        }
+        match timeline
+            .entries
+            .iter_mut()
+            .find(|known| is_same(known, &entry))
+        {
+            Some(known) => take_name(known, &entry),
+            None => timeline.entries.push(entry),
+        }
+    }
+    timeline.entries.sort_by_key(|entry| entry.order);
+}
+
+/// Gives an entry the key and order under which the store has it.
+fn take_name(entry: &mut Entry, stored: &Entry) {
+    entry.key = stored.key;
+    if let Some(message) = entry.message_mut() {
+        message.key = stored.key;
+    }
+    set_order(entry, stored.order);
+}
+
 /// Lets entries of the tail take their place in the window: all of them when it reaches the newest
 /// entry, else those that are in it already.
 pub(in crate::app) fn join_tail(timeline: &mut Timeline) {
@@ -264,12 +279,7 @@ pub(in crate::app) fn join_tail(timeline: &mut Timeline) {
         match same {
             Some(index) => {
                 let known = &mut timeline.entries[index];
-                entry.key = known.key;
-                let order = known.order;
-                if let Some(message) = entry.message_mut() {
-                    message.key = known.key;
-                }
-                set_order(&mut entry, order);
+                take_name(&mut entry, known);
                 *known = entry;
             }
             None if !timeline.has_newer => {

@@ -534,6 +534,13 @@ pub(super) fn decode(frame: &str) -> Result<Incoming, Oddity> {
         "hello.ack" => Event::HelloAck(Box::new(payload(what, body)?)),
         "message" => Event::Message(Box::new(payload(what, body)?)),
         "message.start" => Event::MessageStart(payload(what, body)?),
+        // A text that cannot be read must not open a message that nobody will end.
+        "message.update"
+            if body.contains_key("message_id")
+                && !body.get("text").is_some_and(Value::is_string) =>
+        {
+            return Err(Oddity::new("message.update without a text"));
+        }
         "message.update" => Event::MessageUpdate(payload(what, body)?),
         "message.stop" => Event::MessageStop(Box::new(payload(what, body)?)),
         "message.deleted" => Event::MessageDeleted(payload(what, body)?),

@@ -547,8 +547,11 @@ impl Iris {
         now: Moment,
         id: Option<u64>,
         lane: ConversationId,
-        history: History,
+        mut history: History,
     ) {
+        if is_newest_first(&history) {
+            history.messages.reverse();
+        }
         let asked = match id {
             Some(_) => self.take(id),
             None => self.pending.take_first(|asked| {
@@ -652,6 +655,23 @@ impl Iris {
 /// Whether the answer to a message may still be on its way.
 fn is_recent(now: Moment, ts: Option<i64>) -> bool {
     ts.is_some_and(|ts| now.wall_ms - ts < UNANSWERED_MS)
+}
+
+/// Whether a page is the wrong way round: the specification says which message is the oldest, and
+/// not where it stands.
+fn is_newest_first(history: &History) -> bool {
+    let rows = &history.messages;
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+        return false;
+    };
+    match &history.oldest_message_id {
+        Some(oldest) if *oldest == first.message_id => false,
+        Some(oldest) if *oldest == last.message_id => true,
+        _ => first
+            .ts
+            .zip(last.ts)
+            .is_some_and(|(first, last)| first > last),
+    }
 }
 
 /// A message with everything that its frame says.
