@@ -620,7 +620,7 @@ fn newer_runtimes_ask_the_person() {
     let asked = of(&got, "elicitation_pending")[0].clone();
     assert_eq!(
         asked["options"][3],
-        json!({"optionId": "deny", "label": "Deny"})
+        json!({"optionId": "deny", "label": "Deny", "effect": "reject_once"})
     );
     assert!(asked["subject"].as_str().unwrap().contains("rm -rf"));
     let answer = json!({"type": "resolve_elicitation", "ownerId": "ada", "dispatchId": asked["dispatchId"], "decision": "answer", "optionId": "deny"});

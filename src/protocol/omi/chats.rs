@@ -153,6 +153,8 @@ impl Chat {
         pieces
             .into_iter()
             .enumerate()
+            // A part that was only thought about is kept here alone.
+            .filter(|(_, text)| !text.is_empty())
             .map(|(at, text)| IncomingMessage {
                 remote: Some(part_id(turn, at)),
                 text: text.to_owned(),
@@ -260,10 +262,10 @@ impl Omi {
     }
 
     /// Takes in a conversation that was found in the runtime.
-    pub(super) fn adopt(&mut self, id: ConversationId, name: &str, at_ms: Option<i64>) {
+    pub(super) fn adopt(&mut self, id: ConversationId, name: &str) {
+        // Without a time of its own: what was read long ago elsewhere is not unread here.
         let chat = Chat {
             name: name.to_owned(),
-            at_ms,
             ..Chat::default()
         };
         let info = chat.info();

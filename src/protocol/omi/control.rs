@@ -206,7 +206,7 @@ impl Omi {
     }
 
     fn adopt_found(&mut self, value: &Value) {
-        let found: Vec<(ConversationId, String, Option<i64>)> = value
+        let found: Vec<(ConversationId, String)> = value
             .get("sessions")
             .and_then(Value::as_array)
             .into_iter()
@@ -224,13 +224,12 @@ impl Omi {
                     "" => "Conversation",
                     name => name,
                 };
-                let at_ms = row.get("updatedAtMs").and_then(Value::as_i64);
-                (!id.is_empty()).then(|| (ConversationId::from(id), short(name), at_ms))
+                (!id.is_empty()).then(|| (ConversationId::from(id), short(name)))
             })
             .collect();
-        for (id, name, at_ms) in found {
+        for (id, name) in found {
             if self.chats.is_unknown(&id) {
-                self.adopt(id, &name, at_ms);
+                self.adopt(id, &name);
             }
         }
     }

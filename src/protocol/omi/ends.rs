@@ -227,8 +227,14 @@ impl Omi {
         self.end_tools(&conversation, &query.run, &query.tools, &outcome);
         self.expire_questions_of(&query.run);
         let is_interrupted = outcome != RunOutcome::Completed;
+        // What was stopped is shown so already.
+        let is_shown = was_stopped && is_interrupted && text == query.text();
         // The parts stay where they are when they are all of the text; else the whole replaces them.
-        if query.keeps_parts(&text) {
+        if is_shown {
+            if query.parts.len() > 1 {
+                self.note_parts(&conversation, &query.answer_turn, &query.parts);
+            }
+        } else if query.keeps_parts(&text) {
             let last = query.parts.len() - 1;
             self.note_parts(&conversation, &query.answer_turn, &query.parts);
             for (at, part) in query.parts.iter().enumerate() {

@@ -3,7 +3,7 @@
 
 use super::{Asked, Omi, word};
 use crate::domain::{
-    CommandId, ConversationId, Moment, OutgoingFile, Part, RefusalCode, RemoteId, RunEvent, RunId,
+    CommandId, ConversationId, Footer, Moment, OutgoingFile, Part, RefusalCode, RemoteId, RunEvent, RunId,
     RunPhase, TextPatch, TimelineEvent, Topic,
 };
 use crate::protocol::decode::{TEXT_LIMIT, bounded};
@@ -213,8 +213,11 @@ impl Query {
                 .eq(text.split_whitespace())
     }
 
-    pub(super) fn split(&mut self) {
-        self.is_split = true;
+    /// A tool began: what comes next stands below it. The part that ends with it, the first time.
+    pub(super) fn split(&mut self) -> Option<RemoteId> {
+        let was_split = std::mem::replace(&mut self.is_split, true);
+        let last = self.parts.len().checked_sub(1)?;
+        (!was_split).then(|| self.part_id(last))
     }
 }
 
@@ -485,48 +488,81 @@ impl Omi {
         }
     }
 
-    fn on_text(&mut self, id: &str, line: &Map<String, Value>) {
-        let Some(query) = self.queries.all.get_mut(id) else {
-            return;
-        };
-        let text = word(line, "text");
-        let length: usize = query.parts.iter().map(String::len).sum();
-        if text.is_empty() || length + text.len() > TEXT_LIMIT {
-            return;
-        }
+    /// The part that grows now: after a tool a new one. None when there are too many.
+    fn growing_part(&mut self, id: &str) -> Option<usize> {
+        let query = self.queries.all.get_mut(id)?;
         let begins = query.parts.is_empty()
             || (std::mem::take(&mut query.is_split) && query.parts.len() < PART_LIMIT);
         if begins {
             query.parts.push(String::new());
         }
-        let at = query.parts.len().saturating_sub(1);
-        if let Some(part) = query.parts.last_mut() {
-            part.push_str(text);
+        Some(query.parts.len() - 1)
+    }
+
+    /// A part that a tool ended grows no more.
+    pub(super) fn rest_part(&mut self, conversation: ConversationId, remote: RemoteId) {
+        self.say(Topic::Timeline(TimelineEvent::Ended {
+            conversation,
+            remote,
+            text: None,
+            reasoning: None,
+            footer: Footer::default(),
+            sent_at_ms: None,
+            is_interrupted: false,
+        }));
+    }
+
+    fn on_text(&mut self, id: &str, line: &Map<String, Value>) {
+        let text = word(line, "text");
+        let length: usize = self
+            .queries
+            .all
+            .get(id)
+            .map_or(0, |query| query.parts.iter().map(String::len).sum());
+        if text.is_empty() || length + text.len() > TEXT_LIMIT {
+            return;
         }
-        let patch = if begins {
-            TextPatch::Replace(text.to_owned())
+        let Some(at) = self.growing_part(id) else {
+            return;
+        };
+        let Some(query) = self.queries.all.get_mut(id) else {
+            return;
+        };
+        let is_full = query.parts.len() >= PART_LIMIT;
+        let (remote, run) = (query.part_id(at), query.run.clone());
+        let conversation = query.conversation.clone();
+        let Some(part) = query.parts.get_mut(at) else {
+            return;
+        };
+        let begins = part.is_empty();
+        part.push_str(text);
+        // The last possible part may have been ended by a tool before; all of it wakes it.
+        let patch = if begins || is_full {
+            TextPatch::Replace(part.clone())
         } else {
             TextPatch::Append(text.to_owned())
         };
-        let event = TimelineEvent::Patched {
-            conversation: query.conversation.clone(),
-            remote: query.part_id(at),
-            run: Some(query.run.clone()),
+        self.say(Topic::Timeline(TimelineEvent::Patched {
+            conversation,
+            remote,
+            run: Some(run),
             part: Part::Body,
             patch,
-        };
-        self.say(Topic::Timeline(event));
+        }));
         // An answer that comes shows that the sign-in works.
         self.signed_in();
     }
 
     fn on_thinking(&mut self, id: &str, line: &Map<String, Value>) {
+        let Some(at) = self.growing_part(id) else {
+            return;
+        };
         let Some(query) = self.queries.all.get(id) else {
             return;
         };
         let event = TimelineEvent::Patched {
             conversation: query.conversation.clone(),
-            remote: query.part_id(0),
+            remote: query.part_id(at),
             run: Some(query.run.clone()),
             part: Part::Reasoning,
             patch: TextPatch::Append(bounded(word(line, "text"), TEXT_LIMIT)),

@@ -178,7 +178,7 @@ fn asked_words(line: &Map<String, Value>) -> String {
 fn choice(option: &Map<String, Value>, is_permission: bool, recommended: &str) -> Choice {
     let value = word(option, "optionId").to_owned();
     let effect = match word(option, "effect") {
-        "" => value.as_str(),
+        "" | "choice" => value.as_str(),
         effect => effect,
     };
     let grant = match effect {

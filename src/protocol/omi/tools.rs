@@ -51,12 +51,15 @@ impl Omi {
             ("tool_activity", "cancelled" | "interrupted") => ToolStatus::Cancelled,
             _ => ToolStatus::Running,
         };
-        query.split();
+        let rests = query.split();
         let is_open = query.tools.iter().any(|(known, _)| *known == call);
         if status != ToolStatus::Running {
             query.tools.retain(|(known, _)| *known != call);
         } else if !is_open && kind != "tool_result_display" {
             query.tools.push((call.clone(), name.clone()));
+        }
+        if let Some(remote) = rests {
+            self.rest_part(conversation.clone(), remote);
         }
         let mut tool = ToolCall::new(ToolCallId::from(call), SafeText::label(&name));
         tool.run = Some(run);
