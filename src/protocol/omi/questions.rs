@@ -1,6 +1,6 @@
 //! Questions of newer runtimes for the person: may a command run, which of these, how is it meant.
 //! The run waits for an answer without a limit, so every question finds a place on the screen, and
-//! every one can be left without an answer.
+//! one with choices can be left without an answer.
 
 use super::{Asked, Omi, word};
 use crate::domain::{
@@ -45,7 +45,11 @@ impl Omi {
             .filter(|option| !word(option, "optionId").is_empty())
             .map(|option| choice(option, is_permission, word(line, "recommendedDefault")))
             .collect();
-        if !choices.iter().any(|choice| choice.grant == Grant::Deny) {
+        let takes_free_text = line.get("allowsFreeText").and_then(Value::as_bool) == Some(true);
+        // Where the answer is only written, the field for it comes first.
+        let is_only_written = choices.is_empty() && takes_free_text && !is_permission;
+        let has_refusal = choices.iter().any(|choice| choice.grant == Grant::Deny);
+        if !has_refusal && !is_only_written {
             choices.push(Choice {
                 value: LEAVE.to_owned(),
                 label: if is_permission {
@@ -61,7 +65,6 @@ impl Omi {
                 is_current: false,
             });
         }
-        let takes_free_text = line.get("allowsFreeText").and_then(Value::as_bool) == Some(true);
         let question = if is_permission {
             approval(line)
         } else {
