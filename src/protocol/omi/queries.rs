@@ -3,8 +3,8 @@
 
 use super::{Asked, Omi, word};
 use crate::domain::{
-    CommandId, ConversationId, Footer, Moment, OutgoingFile, Part, RefusalCode, RemoteId, RunEvent, RunId,
-    RunPhase, TextPatch, TimelineEvent, Topic,
+    CommandId, ConversationId, Footer, Moment, OutgoingFile, Part, RefusalCode, RemoteId, RunEvent,
+    RunId, RunPhase, TextPatch, TimelineEvent, Topic,
 };
 use crate::protocol::decode::{TEXT_LIMIT, bounded};
 use serde_json::{Map, Value, json};

@@ -7,7 +7,14 @@ use serde_json::{Value, json};
 
 impl Omi {
     /// A tool that only the host has.
-    pub(super) fn ask_host(&mut self, index: usize, call: &str, name: &str, args: Value, effect: &str) {
+    pub(super) fn ask_host(
+        &mut self,
+        index: usize,
+        call: &str,
+        name: &str,
+        args: Value,
+        effect: &str,
+    ) {
         let is_rust = self.is_rust();
         let input = if args.is_object() { args } else { json!({}) };
         let hash = format!("sha256:{}", sha256_hex(input.to_string().as_bytes()));
@@ -200,7 +207,11 @@ impl Omi {
             .play
             .answer(now, &reply_for(is_approval, value, reason));
         // It names the question; there is no answer to the request itself.
-        let outcome = if answer["decision"] == "answer" { "answered" } else { "cancelled" };
+        let outcome = if answer["decision"] == "answer" {
+            "answered"
+        } else {
+            "cancelled"
+        };
         self.put(json!({"type": "elicitation_resolved", "dispatchId": dispatch, "ownerId": self.owner, "outcome": outcome}));
     }
 }
