@@ -7,6 +7,10 @@ use ratatui::buffer::{Buffer, Cell, CellDiffOption, CellWidth};
 use ratatui::style::{Color, Modifier};
 use std::sync::Arc;
 
+/// What shows where no letter is.
+pub(super) const SEEN_ON_BLANKS: Modifier = Modifier::UNDERLINED
+    .union(Modifier::REVERSED)
+    .union(Modifier::CROSSED_OUT);
 /// Cells that are hashed together.
 pub(super) const PIECE: usize = 8;
 
@@ -82,9 +86,17 @@ impl Shown {
         self.text.as_str()
     }
 
-    /// Whether erasing gives it.
+    /// What erasing with this background gives.
+    pub fn blank(background: Colour) -> Self {
+        Self {
+            background,
+            ..Self::BLANK
+        }
+    }
+
+    /// Whether erasing with its background gives it.
     pub fn is_blank(&self) -> bool {
-        *self == Self::BLANK
+        *self == Self::blank(self.background)
     }
 
     pub fn is_ascii(&self) -> bool {
@@ -153,9 +165,6 @@ impl Shown {
 
     /// Blanks have no letter to colour.
     fn forget_invisible(&mut self) {
-        const SEEN_ON_BLANKS: Modifier = Modifier::UNDERLINED
-            .union(Modifier::REVERSED)
-            .union(Modifier::CROSSED_OUT);
         if self.care == Care::Usual
             && self.text() == " "
             && !self.modifier.intersects(SEEN_ON_BLANKS)
@@ -274,27 +283,67 @@ impl Grid {
 
     /// Nothing is known of a row any more.
     pub fn forget_row(&mut self, row: usize) {
-        self.rows[row].source = None;
-        for cell in &mut self.rows[row].cells {
-            *cell = Shown {
-                care: Care::Unknown,
-                ..Shown::BLANK
-            };
-        }
+        self.rows[row].forget();
     }
 
-    /// The pieces of a blank row.
-    pub fn blank_pieces(&self) -> Vec<u64> {
+    /// The pieces of a blank row with this background.
+    pub fn blank_pieces(&self, background: Colour) -> Vec<u64> {
         let mut row = Row {
-            cells: vec![Shown::BLANK; self.columns],
+            cells: vec![Shown::blank(background); self.columns],
             ..Row::default()
         };
         row.rehash();
         row.pieces
     }
 
+    /// The background in which most rows end; rows that were taken to be the same as those shown
+    /// have theirs there.
+    pub fn ground(&self, shown: &Self) -> Colour {
+        let mut counts: Vec<(Colour, usize)> = Vec::new();
+        for (row, shown) in self.rows.iter().zip(&shown.rows) {
+            let cells = if row.is_shown {
+                &shown.cells
+            } else {
+                &row.cells
+            };
+            let Some(last) = cells.last() else { continue };
+            match counts
+                .iter_mut()
+                .find(|(ground, _)| *ground == last.background)
+            {
+                Some((_, count)) => *count += 1,
+                None => counts.push((last.background, 1)),
+            }
+        }
+        let most = counts.into_iter().max_by_key(|(_, count)| *count);
+        most.map_or(Colour::DEFAULT, |(ground, _)| ground)
+    }
+
+    /// How many columns stand to the left of the place at which most rows change their background;
+    /// none when there is no such place.
+    pub fn side(&self, shown: &Self) -> usize {
+        let mut counts = vec![0; self.columns];
+        for (row, shown) in self.rows.iter().zip(&shown.rows) {
+            let cells = if row.is_shown {
+                &shown.cells
+            } else {
+                &row.cells
+            };
+            for (column, pair) in cells.windows(2).enumerate() {
+                if pair[0].background != pair[1].background {
+                    counts[column + 1] += 1;
+                }
+            }
+        }
+        (0..self.columns)
+            .max_by_key(|column| counts[*column])
+            .filter(|column| counts[*column] * 2 > self.rows.len())
+            .unwrap_or(0)
+    }
+
     /// Moves a region as the terminal does. Rows of `wanted` that were taken to be the same as those
-    /// here are given their cells before.
+    /// here are given their cells before. Terminals fill the rows that come in with one background
+    /// or another, so nothing is known of those.
     pub fn shift(&mut self, shift: &Shift, wanted: &mut Self) {
         let region = &mut self.rows[shift.top..=shift.bottom];
         for (shown, wanted) in region
@@ -317,8 +366,7 @@ impl Grid {
             }
         };
         for row in &mut region[blank] {
-            row.cells.fill(Shown::BLANK);
-            row.source = None;
+            row.forget();
             row.rehash();
         }
     }
@@ -366,6 +414,14 @@ impl Grid {
 }
 
 impl Row {
+    fn forget(&mut self) {
+        self.source = None;
+        self.cells.fill(Shown {
+            care: Care::Unknown,
+            ..Shown::BLANK
+        });
+    }
+
     fn read(&mut self, cells: &[Cell], depth: Depth) {
         self.cells.clear();
         while let Some(cell) = cells.get(self.cells.len()) {

@@ -19,8 +19,10 @@ mod scroll;
 pub use colour::Depth;
 
 use cell::{Grid, Shown};
+use colour::Colour;
 use pen::Pen;
 use ratatui::buffer::Buffer;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What the terminal can do.
@@ -33,6 +35,10 @@ pub struct PaintOptions {
     pub links: bool,
     /// Regions may be moved.
     pub scroll: bool,
+    /// What is erased takes the background of the pen, as nearly all terminals do.
+    pub erases_in_colour: bool,
+    /// It was found to repeat a character on demand (REP).
+    pub repeats: bool,
 }
 
 impl Default for PaintOptions {
@@ -42,6 +48,8 @@ impl Default for PaintOptions {
             colours: Depth::True,
             links: true,
             scroll: true,
+            erases_in_colour: true,
+            repeats: false,
         }
     }
 }
@@ -62,6 +70,10 @@ const SMALL_FRAME: usize = 96;
 const RUN_OVER: usize = 6;
 /// Unchanged cells that are written again rather than stepped over.
 const BRIDGE: usize = 3;
+/// Blanks in the middle of a row that are erased rather than written.
+const ERASED: usize = 12;
+/// Bytes of equal characters from which on the terminal is asked to repeat the first.
+const REPEATED: usize = 12;
 
 /// Turns buffers into bytes for one terminal.
 #[derive(Clone, Debug)]
@@ -96,8 +108,9 @@ impl Painter {
 
     /// The terminal turned out to be able to do something else.
     pub fn set_options(&mut self, options: PaintOptions) {
-        if options != self.options {
-            self.options = options;
+        let now = std::mem::replace(&mut self.options, options);
+        // The others only say how the same cells may be sent.
+        if (now.colours, now.links) != (options.colours, options.links) {
             self.invalidate();
         }
     }
@@ -145,13 +158,31 @@ impl Painter {
         }
         let colours = self.options.colours;
         self.wanted.read(buffer, links, colours, &self.shown);
-        self.scroll(&mut out);
-        for row in 0..self.wanted.rows() {
-            let was_unknown = std::mem::take(&mut self.unknown[row]);
-            let is_same = self.wanted.is_shown(row)
-                || (self.wanted.hash(row) == self.shown.hash(row) && !self.wanted.is_restless(row));
-            if was_unknown || !is_same {
-                self.paint_row(row, &mut out);
+        let has_scrolled = self.scroll(&mut out);
+        let rows: Vec<usize> = (0..self.wanted.rows())
+            .filter(|row| {
+                let was_unknown = std::mem::take(&mut self.unknown[*row]);
+                let is_same = self.wanted.is_shown(*row)
+                    || (self.wanted.hash(*row) == self.shown.hash(*row)
+                        && !self.wanted.is_restless(*row));
+                was_unknown || !is_same
+            })
+            .collect();
+        let columns = self.wanted.columns();
+        // Rows that came in are written from one edge to the other. What stands beside the text is
+        // written first, for all of them, so that its colours are set once.
+        let side = if has_scrolled {
+            self.wanted.side(&self.shown)
+        } else {
+            0
+        };
+        let mut run_over = vec![0; rows.len()];
+        for band in [0..side, side..columns] {
+            if band.is_empty() {
+                continue;
+            }
+            for (row, run_over) in rows.iter().zip(&mut run_over) {
+                self.paint_row(*row, band.clone(), run_over, &mut out);
             }
         }
         self.shown.settle(&mut self.wanted);
@@ -188,19 +219,25 @@ impl Painter {
         out.into_bytes()
     }
 
-    /// Lets the terminal move a region when that saves writing it.
-    fn scroll(&mut self, out: &mut String) {
+    /// Lets the terminal move a region when that saves writing it; whether it did.
+    fn scroll(&mut self, out: &mut String) -> bool {
         if !self.options.scroll || self.unknown.iter().any(|u| *u) {
-            return;
+            return false;
         }
         if self.shown.has_pictures() || self.wanted.has_pictures() {
-            return;
+            return false;
         }
-        let Some(shift) = scroll::find(&self.shown, &self.wanted) else {
-            return;
+        let ground = if self.options.erases_in_colour {
+            self.wanted.ground(&self.shown)
+        } else {
+            Colour::DEFAULT
         };
-        // The rows that come in take the background of the pen.
-        self.pen.reset(out);
+        let blank = self.wanted.blank_pieces(ground);
+        let Some(shift) = scroll::find(&self.shown, &self.wanted, &blank) else {
+            return false;
+        };
+        // The rows that come in take the background of the pen in most terminals.
+        self.pen.set_blank(ground, out);
         let (top, bottom) = (shift.top + 1, shift.bottom + 1);
         let (count, order) = match shift.up {
             Ok(count) => (count, 'S'),
@@ -210,27 +247,44 @@ impl Painter {
         self.shown.shift(&shift, &mut self.wanted);
         // Setting the margins takes the cursor home.
         self.at = Some((0, 0));
+        true
     }
 
-    fn paint_row(&mut self, row: usize, out: &mut String) {
+    /// Writes what differs in some columns of a row. Cells before `run_over` are written again.
+    fn paint_row(
+        &mut self,
+        row: usize,
+        band: Range<usize>,
+        run_over: &mut usize,
+        out: &mut String,
+    ) {
         let columns = self.wanted.columns();
         let new = self.wanted.take_row(row);
         let old = self.shown.take_row(row);
-        let tail = new
-            .iter()
-            .rposition(|c| !c.is_blank())
-            .map_or(0, |at| at + 1);
-        let stale = (tail..columns).filter(|c| !old[*c].is_blank()).count();
+        let is_last = band.end == columns;
+        let last = new.last().filter(|cell| is_last && self.may_erase(cell));
+        let tail = match last {
+            Some(blank) => new.iter().rposition(|c| c != blank).map_or(0, |at| at + 1),
+            None => columns,
+        };
+        let stale = (tail..columns).filter(|c| old[*c] != new[*c]).count();
         let erases = stale > BRIDGE;
-        let end = if erases { tail } else { columns };
-        let mut run_over = 0;
-        let mut column = 0;
+        let end = if erases { tail } else { band.end };
+        let mut column = band.start;
         while column < end {
             let cell = &new[column];
             let width = usize::from(cell.width).max(1);
             let differs = (column..(column + width).min(columns)).any(|c| new[c] != old[c]);
-            if cell.is_left_alone() || !(differs || column < run_over || cell.is_restless()) {
+            if cell.is_left_alone() || !(differs || column < *run_over || cell.is_restless()) {
                 column += width;
+                continue;
+            }
+            let equals = stale_equals(column..end, &new, &old, *run_over);
+            if equals >= ERASED && self.may_erase(cell) {
+                self.go_to(column, row, out);
+                self.pen.set_blank(cell.background, out);
+                out.push_str(&format!("\x1b[{equals}X"));
+                column += equals;
                 continue;
             }
             self.reach(column, row, &new, out);
@@ -245,21 +299,35 @@ impl Painter {
                 out.push_str("\x1b[?7h");
             }
             if !cell.is_certain() {
-                run_over = next + RUN_OVER;
+                *run_over = next + RUN_OVER;
                 self.at = None;
+            } else if self.options.repeats && width == 1 && equals * cell.text().len() >= REPEATED {
+                let more = equals - 1;
+                out.push_str(&format!("\x1b[{more}b"));
+                let next = next + more;
+                self.at = (next < columns).then_some((next, row));
+                column = next;
+                continue;
             } else {
                 // Behind the last column the terminal waits to wrap: nobody knows where it is.
                 self.at = (next < columns).then_some((next, row));
             }
             column = next;
         }
-        if erases {
+        if let Some(blank) = last
+            && erases
+        {
             self.go_to(tail, row, out);
-            self.pen.set_blank(out);
+            self.pen.set_blank(blank.background, out);
             out.push_str("\x1b[K");
         }
         self.wanted.put_row(row, new);
         self.shown.put_row(row, old);
+    }
+
+    /// Whether erasing gives this cell on this terminal.
+    fn may_erase(&self, cell: &Shown) -> bool {
+        cell.is_blank() && (self.options.erases_in_colour || cell.background == Colour::DEFAULT)
     }
 
     /// Takes the cursor to a column, over unchanged cells if that is shorter.
@@ -309,4 +377,14 @@ impl Painter {
         }
         self.at = Some((column, row));
     }
+}
+
+/// How many equal cells stand at the start of some, up to the last one that is not shown yet.
+fn stale_equals(cells: Range<usize>, new: &[Shown], old: &[Shown], run_over: usize) -> usize {
+    let first = cells.start;
+    cells
+        .take_while(|column| new[*column] == new[first])
+        .filter(|column| new[*column] != old[*column] || *column < run_over)
+        .last()
+        .map_or(0, |column| column + 1 - first)
 }

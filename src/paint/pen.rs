@@ -1,6 +1,6 @@
 //! Attributes as the terminal has them set, and the shortest way to others.
 
-use super::cell::Shown;
+use super::cell::{SEEN_ON_BLANKS, Shown};
 use super::colour::Colour;
 use ratatui::style::Modifier;
 use std::sync::Arc;
@@ -27,6 +27,11 @@ impl Looks {
         modifier: Modifier::empty(),
     };
 
+    /// Whether a blank comes out in this background and without marks.
+    fn shows_blank(self, background: Colour) -> bool {
+        self.background == background && !self.modifier.intersects(SEEN_ON_BLANKS)
+    }
+
     fn of(cell: &Shown) -> Self {
         Self {
             foreground: cell.foreground,
@@ -39,35 +44,44 @@ impl Looks {
 impl Pen {
     /// Whether writing this cell needs nothing set.
     pub fn is_set_to(&self, cell: &Shown) -> bool {
-        self.looks == Some(Looks::of(cell)) && self.link == cell.link
+        self.link == cell.link
+            && self.looks.is_some_and(|looks| {
+                if cell.is_blank() {
+                    looks.shows_blank(cell.background)
+                } else {
+                    looks == Looks::of(cell)
+                }
+            })
     }
 
     /// Sets what a cell wants.
     pub fn set(&mut self, cell: &Shown, out: &mut String) {
+        if cell.is_blank() {
+            self.set_blank(cell.background, out);
+            return;
+        }
         if self.link != cell.link {
             self.set_link(cell.link.clone(), out);
         }
         self.set_looks(Looks::of(cell), out);
     }
 
-    /// Sets what an erased cell has: no background, nothing that shows on blanks.
-    pub fn set_blank(&mut self, out: &mut String) {
+    /// Sets what a blank or erased cell has: this background, nothing that shows on blanks. The rest
+    /// stays for the letters that follow.
+    pub fn set_blank(&mut self, background: Colour, out: &mut String) {
         self.end_link(out);
-        let looks = self.looks.filter(|looks| {
-            looks.background == Colour::DEFAULT
-                && !looks
-                    .modifier
-                    .intersects(Modifier::REVERSED | Modifier::UNDERLINED | Modifier::CROSSED_OUT)
-        });
-        if looks.is_none() {
-            self.reset(out);
+        match self.looks {
+            Some(looks) if looks.shows_blank(background) => {}
+            looks => {
+                let looks = looks.unwrap_or(Looks::PLAIN);
+                let wanted = Looks {
+                    background,
+                    modifier: looks.modifier - SEEN_ON_BLANKS,
+                    ..looks
+                };
+                self.set_looks(wanted, out);
+            }
         }
-    }
-
-    /// Sets everything back.
-    pub fn reset(&mut self, out: &mut String) {
-        self.end_link(out);
-        self.set_looks(Looks::PLAIN, out);
     }
 
     /// Ends a link: none stays open from one frame to the next.

@@ -21,18 +21,18 @@ const CANDIDATES: usize = 3;
 /// Text that repeats itself casts no clear votes, but mostly moves by a row or two.
 const SHORTEST: [i64; 6] = [1, 2, 3, -1, -2, -3];
 
-/// The best move from what is shown to what is wanted, if any saves enough.
-pub(super) fn find(shown: &Grid, wanted: &Grid) -> Option<Shift> {
+/// The best move from what is shown to what is wanted, if any saves enough. `blank` are the pieces
+/// of a row that comes in.
+pub(super) fn find(shown: &Grid, wanted: &Grid, blank: &[u64]) -> Option<Shift> {
     let rows = shown.rows();
     let first = (0..rows).find(|r| shown.hash(*r) != wanted.hash(*r))?;
     let last = (0..rows).rfind(|r| shown.hash(*r) != wanted.hash(*r))?;
     if last - first < 2 {
         return None;
     }
-    let blank = shown.blank_pieces();
     let mut best: Option<(i64, Shift)> = None;
-    for distance in distances(shown, wanted, first, last, &blank) {
-        if let Some((saved, shift)) = region(shown, wanted, distance, first, last, &blank)
+    for distance in distances(shown, wanted, first, last, blank) {
+        if let Some((saved, shift)) = region(shown, wanted, distance, first, last, blank)
             && saved >= WORTH
             && best.as_ref().is_none_or(|(most, _)| saved > *most)
         {

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Bytes a second that paced frames may take together.
 const BUDGET: u64 = 14_000;
 const SHORTEST: Duration = Duration::from_millis(16);
-const LONGEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_millis(160);
 
 /// What is wanted, and when it may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -67,7 +67,7 @@ mod tests {
         let mut pace = Pace::default();
         pace.drawn(at(1_000), 5_000);
         pace.want(false);
-        assert_eq!(pace.due().map(|due| due.mono_ms), Some(1_100));
+        assert_eq!(pace.due().map(|due| due.mono_ms), Some(1_160));
         pace.want(true);
         assert_eq!(pace.due(), Some(Moment::default()));
     }
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn small_frames_stay_smooth_and_large_ones_wait_longer() {
         let mut pace = Pace::default();
-        for (bytes, wait) in [(10, 16), (700, 50), (100_000, 100)] {
+        for (bytes, wait) in [(10, 16), (700, 50), (100_000, 160)] {
             pace.drawn(at(0), bytes);
             pace.want(false);
             assert_eq!(

@@ -149,6 +149,7 @@ impl Screen {
         let reader = Reader::start(bytes_out.clone())?;
         let paint = PaintOptions {
             colours: colours(options.depth),
+            erases_in_colour: !place.in_screen,
             ..PaintOptions::default()
         };
         let theme = pick_theme(&engine.state.settings.theme, &options);
@@ -348,6 +349,10 @@ impl Screen {
                 state: 1 | 2,
             } => {
                 self.paint.sync = true;
+                self.painter.set_options(self.paint);
+            }
+            TerminalReply::Version(version) if terminal::repeats(version) => {
+                self.paint.repeats = true;
                 self.painter.set_options(self.paint);
             }
             TerminalReply::KeyboardFlags(flags) if flags & 1 == 1 => {

@@ -82,6 +82,20 @@ pub fn mouse(modes: Modes) -> &'static str {
 /// ends the round. Nothing waits for them.
 pub const QUESTIONS: &str = "\x1b[?u\x1b[?2026$p\x1b]11;?\x1b\\\x1b[>0q\x1b[16t\x1b[c";
 
+/// Whether the terminal that gives this name and version is known to repeat a character on demand.
+/// There is no question for that, and one that can't would show garbage.
+pub fn repeats(version: &str) -> bool {
+    const KNOWN: [&str; 11] = [
+        "XTerm", "VTE", "kitty", "foot", "WezTerm", "iTerm2", "ghostty", "Konsole", "contour",
+        "mintty", "tmux",
+    ];
+    KNOWN.iter().any(|name| {
+        version
+            .get(..name.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(name))
+    })
+}
+
 /// Gives the terminal back as it was. May be called from anywhere and any number of times.
 pub fn restore() {
     if !ACTIVE.swap(false, Ordering::SeqCst) {
