@@ -108,9 +108,12 @@ pub struct Body {
     text: GrowingText,
     /// Goes up with every change.
     revision: u32,
-    /// Bytes at the start of the cleaned text that the last change left alone.
-    stable: usize,
+    /// Bytes at the start of the cleaned text that each of the last changes left alone, by revision.
+    stable: [usize; CHANGES],
 }
+
+/// Changes that a body remembers.
+const CHANGES: usize = 8;
 
 impl Body {
     /// A body with this text, as it came.
@@ -135,9 +138,17 @@ impl Body {
         self.revision
     }
 
-    /// How many bytes at the start of the cleaned text the last change left alone.
-    pub fn stable_prefix(&self) -> usize {
-        self.stable
+    /// How many bytes at the start of the cleaned text are as they were at a revision; none when that
+    /// is too long ago to know.
+    pub fn unchanged_since(&self, revision: u32) -> Option<usize> {
+        let count = usize::try_from(self.revision.wrapping_sub(revision)).ok()?;
+        if count > CHANGES {
+            return None;
+        }
+        (0..count)
+            .map(|back| self.stable[place(self.revision.wrapping_sub(back as u32))])
+            .min()
+            .or(Some(self.text().as_str().len()))
     }
 
     /// Whether there is any text.
@@ -147,24 +158,30 @@ impl Body {
 
     /// Applies a change; true when the text is another one now. Only what changed is cleaned.
     pub fn apply(&mut self, patch: TextPatch) -> bool {
-        match patch {
+        let stable = match patch {
             TextPatch::Append(more) => {
                 if more.is_empty() {
                     return false;
                 }
-                self.stable = self.text.append(&more);
+                self.text.append(&more)
             }
             TextPatch::Replace(raw) => {
                 let common = common_prefix(self.raw(), &raw);
                 if common == raw.len() && common == self.raw().len() {
                     return false;
                 }
-                self.stable = self.text.replace(raw, common);
+                self.text.replace(raw, common)
             }
-        }
+        };
         self.revision = self.revision.wrapping_add(1);
+        self.stable[place(self.revision)] = stable;
         true
     }
+}
+
+/// Where the change that led to a revision is kept.
+fn place(revision: u32) -> usize {
+    revision as usize % CHANGES
 }
 
 /// A message in a timeline.

@@ -29,6 +29,23 @@ impl Frame {
         }
     }
 
+    /// The start of a text frame, to tell what it is without reading all of it: some kilobytes, up
+    /// to the end of a character.
+    pub fn beginning(&self) -> Option<&str> {
+        const BYTES: usize = 4096;
+        let Self::Text(bytes) = self else {
+            return None;
+        };
+        let start = &bytes[..bytes.len().min(BYTES)];
+        match std::str::from_utf8(start) {
+            Ok(text) => Some(text),
+            Err(error) if error.error_len().is_none() => {
+                std::str::from_utf8(&start[..error.valid_up_to()]).ok()
+            }
+            Err(_) => None,
+        }
+    }
+
     /// Size in bytes.
     pub fn len(&self) -> usize {
         match self {

@@ -348,6 +348,10 @@ pub(crate) fn leading_fields(text: &str) -> Vec<(&str, &str)> {
                         return fields;
                     }
                 }
+                // A number at the end may go on.
+                if at == bytes.len() {
+                    return fields;
+                }
                 fields.push((key, &text[start..at]));
             }
             Some(b'{') => {

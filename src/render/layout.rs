@@ -56,8 +56,23 @@ struct Laid {
 impl Layout {
     /// Takes the text as it is now and gives its rows.
     pub fn update(&mut self, source: &str, options: &Options, colours: &Colours) -> &[Row] {
+        self.update_behind(0, source, options, colours)
+    }
+
+    /// The same for a text of which so many bytes at the start are known to be as they were at the
+    /// last update.
+    pub fn update_behind(
+        &mut self,
+        unchanged: usize,
+        source: &str,
+        options: &Options,
+        colours: &Colours,
+    ) -> &[Row] {
         let common = if self.options.as_ref() == Some(options) {
-            common_prefix(&self.source, source)
+            match (self.source.get(unchanged..), source.get(unchanged..)) {
+                (Some(old), Some(new)) => unchanged + common_prefix(old, new),
+                _ => common_prefix(&self.source, source),
+            }
         } else {
             self.forget();
             self.options = Some(*options);

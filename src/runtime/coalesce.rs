@@ -59,12 +59,15 @@ impl Waiting {
     /// The oldest frame.
     pub fn pop(&mut self) -> Option<Frame> {
         let frame = self.frames.pop_front()?;
+        self.replaceable.retain(|_, number| *number != self.front);
         self.front += 1;
         self.bytes -= frame.len();
-        if self.frames.is_empty() {
-            self.replaceable.clear();
-        }
         Some(frame)
+    }
+
+    /// Whether a newer frame may still take the place of every one that waits.
+    pub fn may_all_be_replaced(&self) -> bool {
+        !self.frames.is_empty() && self.replaceable.len() == self.frames.len()
     }
 
     /// No more is taken; the socket has to wait.
@@ -131,6 +134,20 @@ mod tests {
         waiting.push(Frame::text("a2"), key());
         assert_eq!(waiting.pop(), Some(Frame::text("b1")));
         assert_eq!(waiting.pop(), Some(Frame::text("a2")));
+    }
+
+    #[test]
+    fn a_frame_that_stays_as_it_is_is_noticed() {
+        let mut waiting = Waiting::default();
+        let key = |name: &str| Some(ReplaceKey(name.into()));
+        assert!(!waiting.may_all_be_replaced());
+        waiting.push(Frame::text("a1"), key("a"));
+        waiting.push(Frame::text("b1"), key("b"));
+        assert!(waiting.may_all_be_replaced());
+        waiting.pop();
+        assert!(waiting.may_all_be_replaced());
+        waiting.push(Frame::text("final"), None);
+        assert!(!waiting.may_all_be_replaced());
     }
 
     #[test]

@@ -22,10 +22,12 @@ use crate::paint::{self, LinkSpan, PaintOptions, Painter};
 use crate::text::SafeText;
 use crate::view::theme::{Depth, Theme};
 use crate::view::{self, HitMap, Memo};
+use jiff::tz::TimeZone;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::collections::BTreeMap;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -655,7 +657,28 @@ fn moment(mono_ms: u64) -> Moment {
 
 /// Minutes east of UTC of the local zone, now.
 pub fn utc_offset_minutes() -> i32 {
-    jiff::ZonedDateTime::now().offset().seconds() / 60
+    let now = jiff::Timestamp::now();
+    local_zone().to_offset(now).seconds() / 60
+}
+
+/// The zone of this machine. Looking a name up walks through all zones there are, which takes longer
+/// than everything else at the start together, so the file of the zone is read where it is known.
+fn local_zone() -> TimeZone {
+    let file = match std::env::var("TZ") {
+        Err(_) => Some(PathBuf::from("/etc/localtime")),
+        Ok(name) => {
+            let name = name.trim_start_matches(':');
+            let is_plain = !name.is_empty()
+                && !name.contains("..")
+                && name
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '+'));
+            is_plain.then(|| Path::new("/usr/share/zoneinfo").join(name.trim_start_matches('/')))
+        }
+    };
+    file.and_then(|file| std::fs::read(file).ok())
+        .and_then(|bytes| TimeZone::tzif("", &bytes).ok())
+        .unwrap_or_else(TimeZone::system)
 }
 
 /// A theme that ships, else a file of the person's, else the dark one.

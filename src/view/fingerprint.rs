@@ -6,7 +6,7 @@ use crate::domain::{AttachmentState, Delivery, Entry, EntryBody, Message, RunOut
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// A number that changes whenever the card of an entry has to be made again.
-pub(crate) fn fingerprint(scene: &Scene<'_>, entry: &Entry, lead: &Lead) -> u64 {
+pub(crate) fn fingerprint(scene: &Scene<'_>, index: usize, entry: &Entry, lead: &Lead) -> u64 {
     let mut hasher = DefaultHasher::new();
     let settings = &scene.state.settings;
     (
@@ -27,16 +27,11 @@ pub(crate) fn fingerprint(scene: &Scene<'_>, entry: &Entry, lead: &Lead) -> u64 
         EntryBody::Message(message) => hash_message(scene, message, &mut hasher),
         EntryBody::Tool(_) => {
             if let Some((start, end)) = lead.group {
-                let is_first = scene.entries().get(start).map(|first| first.key) == Some(entry.key);
-                let range = if is_first {
+                let range = if index == start {
                     start..end
                 } else {
                     // The others only say something of themselves.
-                    let at = scene.entries()[start..end]
-                        .iter()
-                        .position(|member| member.key == entry.key)
-                        .unwrap_or(0);
-                    start + at..start + at + 1
+                    index..index + 1
                 };
                 for call in tool::calls(scene, range) {
                     (

@@ -42,6 +42,7 @@ use item::Scene;
 use picture::{Picture, PictureWish, Pictures};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// What was laid out before. It saves work and nothing else.
@@ -201,6 +202,7 @@ fn scene<'a>(
         glyphs: Glyphs::of(state.settings.ascii),
         columns,
         pictures: shows_pictures.then_some(pictures),
+        group: RefCell::default(),
     })
 }
 

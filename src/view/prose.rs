@@ -4,6 +4,7 @@ use super::canvas::{Canvas, LinkSpan};
 use super::color::{Rgb, nearest_index};
 use super::theme::{Depth, Role};
 use crate::app::screen::Target;
+use crate::domain::Body;
 use crate::render::{self, Colours, Emphasis, Layout, Options, Tint};
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
@@ -16,6 +17,8 @@ pub(crate) struct Prose {
     seen: Option<Seen>,
     /// First rows of the blocks of code, once the text is whole.
     code: Vec<usize>,
+    /// The revision of the body while it grows.
+    growing: Option<u32>,
 }
 
 /// What the rows were made from, besides the text itself.
@@ -28,9 +31,35 @@ struct Seen {
 }
 
 impl Prose {
-    /// Lays out what changed. A text that still grows has no copy marks.
-    pub(crate) fn update(
+    /// Lays out what changed in a body. While it grows, what the body says of its changes is
+    /// believed; once it is whole, it is compared with what was laid out.
+    pub(crate) fn update_body(
         &mut self,
+        body: &Body,
+        columns: u16,
+        ascii: bool,
+        colours: &Colours,
+        is_growing: bool,
+    ) {
+        let unchanged = self
+            .growing
+            .filter(|_| is_growing)
+            .and_then(|revision| body.unchanged_since(revision))
+            .unwrap_or(0);
+        self.growing = is_growing.then(|| body.revision());
+        let source = body.text().as_str();
+        self.update_behind(unchanged, source, columns, ascii, colours, is_growing);
+    }
+
+    /// Lays out what changed.
+    pub(crate) fn update(&mut self, source: &str, columns: u16, ascii: bool, colours: &Colours) {
+        self.update_behind(0, source, columns, ascii, colours, false);
+    }
+
+    /// A text that still grows has no copy marks.
+    fn update_behind(
+        &mut self,
+        unchanged: usize,
         source: &str,
         columns: u16,
         ascii: bool,
@@ -41,7 +70,8 @@ impl Prose {
             ascii,
             ..Options::new(columns)
         };
-        self.layout.update(source, &options, colours);
+        self.layout
+            .update_behind(unchanged, source, &options, colours);
         let seen = Seen {
             columns,
             ascii,

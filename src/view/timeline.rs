@@ -69,7 +69,7 @@ impl Rows for Entries<'_, '_> {
         let (Some(entry), Some(lead)) = (scene.entries().get(index), scene.lead(index)) else {
             return 0;
         };
-        let fingerprint = fingerprint(scene, entry, &lead);
+        let fingerprint = fingerprint(scene, index, entry, &lead);
         let clock = self.cards.clock;
         let kept = self
             .cards
@@ -90,8 +90,8 @@ impl Rows for Entries<'_, '_> {
                 Segment::Rows(rows) => rows.len(),
                 Segment::Body { indent, .. } => {
                     if let Some(message) = entry.message() {
-                        kept.body.update(
-                            message.body.text().as_str(),
+                        kept.body.update_body(
+                            &message.body,
                             scene.columns.saturating_sub(*indent),
                             scene.state.settings.ascii,
                             self.colours,
@@ -102,8 +102,8 @@ impl Rows for Entries<'_, '_> {
                 }
                 Segment::Reasoning { indent } => {
                     if let Some(message) = entry.message() {
-                        kept.reasoning.update(
-                            message.reasoning.text().as_str(),
+                        kept.reasoning.update_body(
+                            &message.reasoning,
                             scene.columns.saturating_sub(*indent),
                             scene.state.settings.ascii,
                             self.colours,

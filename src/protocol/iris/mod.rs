@@ -557,7 +557,7 @@ impl Driver for Iris {
     }
 
     fn glance(&self, frame: &Frame) -> Option<ReplaceKey> {
-        let fields: BTreeMap<&str, &str> = leading_fields(frame.as_text()?)
+        let fields: BTreeMap<&str, &str> = leading_fields(frame.beginning()?)
             .into_iter()
             .take_while(|(key, _)| *key != "text" && *key != "note")
             .collect();

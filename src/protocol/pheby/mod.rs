@@ -510,7 +510,7 @@ impl Driver for Pheby {
     }
 
     fn glance(&self, frame: &Frame) -> Option<ReplaceKey> {
-        let fields = leading_fields(frame.as_text()?);
+        let fields = leading_fields(frame.beginning()?);
         let field = |name: &str| {
             fields
                 .iter()

@@ -37,6 +37,9 @@ const OUT_BYTES_AT_MOST: usize = 8 * 1024 * 1024;
 const PROBE: Duration = Duration::from_secs(5);
 /// Deadlines of a driver come no closer together.
 const DEADLINE_PAUSE: Duration = Duration::from_millis(5);
+/// Frames that a newer one would replace are decoded no closer together. A screen shows no more of
+/// them, and each costs a scan, two changes of thread and a change of the state.
+const UPDATE_PAUSE: Duration = Duration::from_millis(25);
 /// Frames decoded before other tasks get their turn.
 const DECODED_AT_ONCE: u32 = 16;
 
@@ -50,6 +53,8 @@ pub(super) struct Task {
     events: mpsc::Sender<(AccountId, SessionEvent)>,
     stop: CancellationToken,
     waiting: Waiting,
+    /// When the last frame that could have been replaced was decoded.
+    updated: Option<Instant>,
     /// The end of the link, kept until the frames before it are decoded.
     ending: Option<CloseReason>,
     closing: Option<Closing>,
@@ -136,6 +141,7 @@ impl Task {
             events,
             stop,
             waiting: Waiting::default(),
+            updated: None,
             ending: None,
             closing: None,
             outgoing: VecDeque::new(),
@@ -300,7 +306,16 @@ impl Task {
         if let Attempt::Waiting { until } = self.links.attempt {
             wake = wake.min(until);
         }
+        if let Some(until) = self.held_until() {
+            wake = wake.min(until);
+        }
         wake
+    }
+
+    /// Until when the frames that wait may go on waiting for newer ones.
+    fn held_until(&self) -> Option<Instant> {
+        let until = self.updated? + UPDATE_PAUSE;
+        (self.waiting.may_all_be_replaced() && self.ending.is_none()).then_some(until)
     }
 
     fn on_timer(&mut self) {
@@ -464,7 +479,17 @@ impl Task {
         if self.pending.len() >= EVENTS_AT_MOST || !self.takes_commands() {
             return false;
         }
+        if self
+            .held_until()
+            .is_some_and(|until| until > Instant::now())
+        {
+            return false;
+        }
+        let is_update = self.waiting.may_all_be_replaced();
         if let Some(frame) = self.waiting.pop() {
+            if is_update {
+                self.updated = Some(Instant::now());
+            }
             self.tap(false, &frame);
             self.feed(Input::Frame(frame));
             return true;

@@ -19,6 +19,7 @@ use crate::app::state::{AccountState, Conversation, State};
 use crate::domain::{
     AttachmentId, Author, ConversationId, Entry, EntryBody, MessageKey, MessageSort,
 };
+use std::cell::RefCell;
 use std::ops::Range;
 
 /// One part of a card.
@@ -50,7 +51,7 @@ pub(crate) struct Card {
 }
 
 /// The state as the items see it.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Scene<'a> {
     pub state: &'a State,
     pub account: &'a AccountState,
@@ -61,6 +62,8 @@ pub(crate) struct Scene<'a> {
     pub columns: u16,
     /// None where the terminal cannot show any.
     pub pictures: Option<&'a Pictures>,
+    /// The group of tool calls that was looked for last: the next entry is mostly in it too.
+    pub group: RefCell<Range<usize>>,
 }
 
 /// Who speaks in an entry; neighbours with the same speaker share a header.
@@ -102,7 +105,11 @@ impl Scene<'_> {
 
     /// The group of tool calls around an entry.
     pub(crate) fn group(&self, index: usize) -> Option<Range<usize>> {
-        tool_group(self.entries(), index)
+        let mut last = self.group.borrow_mut();
+        if !last.contains(&index) {
+            *last = tool_group(self.entries(), index)?;
+        }
+        Some(last.clone())
     }
 
     /// The clock of the person.

@@ -21,7 +21,7 @@ pub(super) fn draw(
     let inner = frame(canvas, area, title.as_str(), 96, rows);
     let text = &mut memo.document;
     let ascii = state.settings.ascii;
-    text.update(body.as_str(), inner.width, ascii, &memo.colours, false);
+    text.update(body.as_str(), inner.width, ascii, &memo.colours);
     let height = usize::from(inner.height);
     let top = usize::from(scroll).min(text.len().saturating_sub(height));
     for line in 0..height {

@@ -98,6 +98,8 @@ fn mean(times: u32, mut what: impl FnMut()) -> Duration {
 struct Pane {
     body: Body,
     layout: Layout,
+    /// The revision that was drawn last.
+    drawn: u32,
     painter: Painter,
     buffer: Buffer,
 }
@@ -107,6 +109,7 @@ impl Pane {
         Self {
             body: Body::default(),
             layout: Layout::default(),
+            drawn: 0,
             painter: Painter::new(COLUMNS, ROWS, PaintOptions::default()),
             buffer: Buffer::empty(Rect::new(0, 0, COLUMNS, ROWS)),
         }
@@ -119,9 +122,12 @@ impl Pane {
 
     fn draw(&mut self) -> usize {
         let options = Options::new(COLUMNS - 26);
+        let unchanged = self.body.unchanged_since(self.drawn).unwrap_or(0);
+        self.drawn = self.body.revision();
+        let text = self.body.text().as_str();
         let rows = self
             .layout
-            .update(self.body.text().as_str(), &options, &Colours::default());
+            .update_behind(unchanged, text, &options, &Colours::default());
         self.buffer.reset();
         for y in 0..ROWS {
             self.buffer
