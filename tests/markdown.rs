@@ -227,10 +227,10 @@ fn code_stands_plain_until_its_colours_are_there() {
 }
 
 #[test]
-fn an_open_or_huge_block_of_code_wants_no_colours() {
+fn a_block_of_code_without_a_whole_line_or_language_and_a_huge_one_want_no_colours() {
     for source in [
         "```rust\nlet x",
-        "```rust\nlet x = 1;\n",
+        "```\nlet x = 1;\n",
         "```\nlet x = 1;\n```\n",
     ] {
         let mut layout = Layout::default();
@@ -238,6 +238,48 @@ fn an_open_or_huge_block_of_code_wants_no_colours() {
         assert_eq!(layout.wants(), [], "{source:?}");
     }
     assert_eq!(render::Job::new("rust", &"x\n".repeat(40_000)), None);
+}
+
+#[test]
+fn a_block_of_code_that_grows_is_coloured_line_by_line_and_keeps_its_colours() {
+    let source = "Text.\n\n```rust\nfn a() {\n    /* over\n    two lines */\n    let x = \"s\";\n}\n```\n\nMore.\n";
+    let options = Options::new(40);
+    for every in [1, 7, 30] {
+        let mut colours = Colours::default();
+        let mut highlighter = render::highlight::Highlighter::default();
+        let mut grown = Layout::default();
+        for end in 1..=source.len() {
+            grown.update(&source[..end], &options, &colours);
+            let mut cold = Layout::default();
+            cold.update(&source[..end], &options, &colours);
+            assert_eq!(grown.rows(), cold.rows(), "{:?}", &source[..end]);
+            assert_eq!(grown.wants(), cold.wants(), "{:?}", &source[..end]);
+            if end % every == 0 {
+                for job in grown.wants() {
+                    colours.insert(highlighter.colour(&job));
+                }
+            }
+            if end == source.find("    let x").unwrap() + 17 && every == 1 {
+                let found = spans(grown.rows());
+                for wanted in [span("fn", Role::Keyword), span("/* over", Role::Comment)] {
+                    assert!(found.contains(&wanted), "{wanted:?} in {found:?}");
+                }
+            }
+        }
+        // Going on gives what one look at the whole gives.
+        for job in grown.wants() {
+            colours.insert(highlighter.colour(&job));
+        }
+        grown.update(source, &options, &colours);
+        let mut whole = Colours::default();
+        let code = "fn a() {\n    /* over\n    two lines */\n    let x = \"s\";\n}";
+        whole.insert(render::highlight::colour(
+            &render::Job::new("rust", code).unwrap(),
+        ));
+        let mut cold = Layout::default();
+        cold.update(source, &options, &whole);
+        assert_eq!(grown.rows(), cold.rows());
+    }
 }
 
 #[test]

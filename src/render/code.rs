@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::flow::Prefix;
-use super::highlight::{Coloured, Job};
+use super::highlight::{Colours, Job};
 use super::markdown::CodeBlock;
 use super::row::{Role, Row, Span};
 use crate::text::{clusters, truncate, width};
@@ -20,7 +20,7 @@ pub(super) struct Code<'a> {
 /// are still wanted.
 pub(super) fn rows(
     code: &Code<'_>,
-    coloured: impl FnOnce(u64) -> Option<std::sync::Arc<Coloured>>,
+    colours: &Colours,
     prefix: &mut Prefix,
     options: &Options,
     rows: &mut Vec<Row>,
@@ -40,13 +40,31 @@ pub(super) fn rows(
         }
         prefix.pop();
     } else if !code.text.is_empty() {
-        let job = Job::new(code.language, text).filter(|_| code.is_closed);
-        let coloured = job.as_ref().and_then(|job| coloured(job.key()));
-        if coloured.is_none() {
+        let whole = whole_lines(code.text);
+        let job = if code.is_closed {
+            Job::new(code.language, text)
+        } else {
+            Job::growing(code.language, whole)
+        };
+        let coloured = job
+            .as_ref()
+            .filter(|_| code.is_closed)
+            .and_then(|job| colours.get(job.key()));
+        // Until all colours are there, lines keep those they had while the block grew.
+        let start = match coloured {
+            None if job.is_some() => colours.start(code.language, whole),
+            _ => None,
+        };
+        let known = start.as_ref().map_or(0, |start| start.lines);
+        if coloured.is_none() && (code.is_closed || known < whole.matches('\n').count()) {
             want = job;
         }
         for (number, line) in text.split('\n').enumerate() {
-            let pieces = coloured.as_deref().and_then(|c| c.line(number));
+            let pieces = match (&coloured, &start) {
+                (Some(coloured), _) => coloured.line(number),
+                (None, Some(start)) if number < start.lines => start.line(number),
+                (None, _) => None,
+            };
             line_rows(line, pieces, prefix, options, rows);
         }
     }
@@ -61,6 +79,11 @@ pub(super) fn rows(
         rows: first_row..rows.len(),
     };
     (block, want)
+}
+
+/// The lines of code that end with a line feed.
+pub(super) fn whole_lines(code: &str) -> &str {
+    &code[..code.rfind('\n').map_or(0, |at| at + 1)]
 }
 
 /// Appends the rows of one line of code.

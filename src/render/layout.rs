@@ -32,11 +32,22 @@ pub struct Layout {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct OpenFence {
     fence: Fence,
-    /// Bytes of the source, up to the end of the last whole line.
+    /// The end of the last whole line.
+    whole: Mark,
+    /// The start of the first line that may still get colours.
+    plain: Mark,
+}
+
+/// A place between two lines of a block of code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Mark {
+    /// Lines of code before it.
+    lines: usize,
+    /// Bytes of the source before it.
     bytes: usize,
-    /// Rows, up to the same place.
+    /// Rows before it.
     rows: usize,
-    /// Bytes of the code for copying, up to the same place.
+    /// Bytes of the code for copying before it.
     code: usize,
 }
 
@@ -285,11 +296,24 @@ impl Layout {
                 &mut last_rows,
             );
         }
-        Some(OpenFence {
-            fence,
+        let whole = Mark {
+            lines: code.text.matches('\n').count(),
             bytes: source.len() - rest,
             rows: self.rows.len().checked_sub(last_rows.len())?,
-            code: code.text.rfind('\n').map_or(0, |at| at + 1),
+            code: super::code::whole_lines(&code.text).len(),
+        };
+        // Behind the frame with the language.
+        let first = Mark {
+            lines: 0,
+            bytes: last.block.range.start + first_end + 1,
+            rows: (self.rows.len() + usize::from(last.has_gap) + 1).checked_sub(last.rows)?,
+            code: 0,
+        };
+        let plain = if last.wants.is_empty() { whole } else { first };
+        Some(OpenFence {
+            fence,
+            whole,
+            plain,
         })
     }
 
@@ -301,13 +325,17 @@ impl Layout {
         options: &Options,
         colours: &Colours,
     ) -> bool {
-        let Some(mut open) = self.open.filter(|open| {
-            open.bytes <= common
-                && open.bytes < source.len()
-                && self.colours_seen == colours.revision()
-        }) else {
+        let Some(mut open) = self.open.filter(|open| open.whole.bytes <= common) else {
             return false;
         };
+        let are_colours_new = self.colours_seen != colours.revision();
+        if are_colours_new {
+            let before = self.blocks.len().saturating_sub(1);
+            let has_new = |laid: &Laid| laid.wants.iter().any(|job| colours.has(job));
+            if self.blocks[..before].iter().any(has_new) {
+                return false;
+            }
+        }
         let has_front = self
             .blocks
             .first()
@@ -315,7 +343,7 @@ impl Layout {
         if blocks::front_matter(source).is_some() != has_front {
             return false;
         }
-        let more = &source[open.bytes..];
+        let more = &source[open.whole.bytes..];
         let closes = |line: &str| open.fence.is_closed_by(line.trim_start_matches(' '));
         if more.contains('\r')
             || more.split('\n').any(closes)
@@ -329,23 +357,57 @@ impl Layout {
         let Some(code) = last.code.first_mut() else {
             return false;
         };
-        last.rows -= self.rows.len() - open.rows;
-        self.rows.truncate(open.rows);
-        code.text.truncate(open.code);
-        for line in more.split_inclusive('\n') {
+        // With colours for lines that stood plain, those are laid out again as well.
+        let start = colours
+            .start(&code.language, &code.text[..open.whole.code])
+            .filter(|start| are_colours_new && start.lines > open.plain.lines);
+        let mut at = if start.is_some() {
+            open.plain
+        } else {
+            open.whole
+        };
+        last.rows -= self.rows.len() - at.rows;
+        self.rows.truncate(at.rows);
+        code.text.truncate(at.code);
+        for line in source[at.bytes..].split_inclusive('\n') {
             let before = self.rows.len();
             let text = crate::text::clean_line(line.strip_suffix('\n').unwrap_or(line));
-            super::code::line_rows(&text, None, &mut Prefix::default(), options, &mut self.rows);
+            let pieces = start
+                .as_ref()
+                .filter(|start| at.lines < start.lines)
+                .and_then(|start| start.line(at.lines));
+            super::code::line_rows(
+                &text,
+                pieces,
+                &mut Prefix::default(),
+                options,
+                &mut self.rows,
+            );
             last.rows += self.rows.len() - before;
             code.text.push_str(&text);
             if line.ends_with('\n') {
                 code.text.push('\n');
-                open.bytes += line.len();
-                open.rows = self.rows.len();
-                open.code = code.text.len();
+                at = Mark {
+                    lines: at.lines + 1,
+                    bytes: at.bytes + line.len(),
+                    rows: self.rows.len(),
+                    code: code.text.len(),
+                };
+                open.whole = at;
+                if start.as_ref().is_some_and(|start| at.lines <= start.lines) {
+                    open.plain = at;
+                }
             }
         }
         code.rows.end = last.rows - usize::from(last.has_gap);
+        last.wants = if open.plain.lines < open.whole.lines {
+            let lines = &code.text[..open.whole.code];
+            super::highlight::Job::growing(&code.language, lines)
+                .into_iter()
+                .collect()
+        } else {
+            Vec::new()
+        };
         last.block.range.end = source.len();
         self.open = Some(open);
         true

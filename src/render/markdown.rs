@@ -514,7 +514,7 @@ impl<'a> Writer<'a> {
         };
         let (block, want) = code::rows(
             &code,
-            |key| self.around.colours.get(key),
+            self.around.colours,
             &mut self.prefix,
             self.around.options,
             &mut self.out.rows,

@@ -1,7 +1,8 @@
 //! Code colouring on a thread of its own, made when the first job comes: the grammars cost memory
 //! and the first block of a language costs milliseconds, so neither start nor drawing waits.
 
-use crate::render::{Coloured, Job, highlight};
+use crate::render::highlight::Highlighter;
+use crate::render::{Coloured, Job};
 use std::collections::BTreeSet;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -16,12 +17,14 @@ pub struct Colourist {
     done: Arc<Mutex<Vec<Coloured>>>,
     /// Jobs that were handed over and whose result was not taken yet.
     asked: BTreeSet<u64>,
+    /// One of them is for a block that still grows; the next frame asks for more of it.
+    is_growing: bool,
 }
 
 impl Colourist {
     /// Hands a job over; `notify` is called on the thread when results are there.
     pub fn colour(&mut self, job: Job, notify: impl Fn() + Send + 'static) {
-        if self.asked.contains(&job.key()) {
+        if self.asked.contains(&job.key()) || (job.is_growing() && self.is_growing) {
             return;
         }
         let jobs = match &self.jobs {
@@ -32,8 +35,9 @@ impl Colourist {
                 let thread = std::thread::Builder::new()
                     .name("colours".to_owned())
                     .spawn(move || {
+                        let mut highlighter = Highlighter::default();
                         while let Ok(job) = receiver.recv() {
-                            let coloured = highlight::colour(&job);
+                            let coloured = highlighter.colour(&job);
                             if let Ok(mut done) = done.lock() {
                                 done.push(coloured);
                             }
@@ -46,9 +50,10 @@ impl Colourist {
                 self.jobs.insert(sender)
             }
         };
-        let key = job.key();
+        let (key, is_growing) = (job.key(), job.is_growing());
         if jobs.try_send(job).is_ok() {
             self.asked.insert(key);
+            self.is_growing |= is_growing;
         }
     }
 
@@ -61,6 +66,9 @@ impl Colourist {
             .unwrap_or_default();
         for one in &coloured {
             self.asked.remove(&one.key());
+            if one.is_growing() {
+                self.is_growing = false;
+            }
         }
         coloured
     }
