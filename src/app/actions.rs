@@ -44,8 +44,10 @@ pub fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
         | GoOldest | GoNewest | GoUnread | SelectNext | SelectPrevious | SelectFirst
         | SelectLast | SearchNext | SearchPrevious | Accept | AcceptOther | Next | Previous
         | First | Last => moving::perform(state, now, action),
-        ToggleFold | FoldAll | CopyEntry | CopyCode | ReplyTo | DeleteEntry | OpenEntry
-        | SaveEntry | EntryMenu | ResendEntry => entries::perform(state, now, action),
+        ToggleFold | FoldAll | WrapCode | ShiftCodeLeft | ShiftCodeRight | CopyEntry | CopyCode
+        | ReplyTo | DeleteEntry | OpenEntry | SaveEntry | EntryMenu | ResendEntry => {
+            entries::perform(state, now, action)
+        }
         GoBack | NextConversation | PreviousConversation | NextUnread | NextAccount
         | FocusAccount1 | FocusAccount2 | FocusAccount3 | FocusAccount4 | FocusAccount5
         | FocusAccount6 | FocusAccount7 | FocusAccount8 | FocusAccount9 | NewConversation

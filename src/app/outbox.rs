@@ -549,6 +549,7 @@ fn place(
         sort: MessageSort::Ordinary,
         body: Body::new(&row.text),
         reasoning: Body::default(),
+        reasoned_ms: None,
         attachments,
         reply_to: row.reply_to.clone(),
         sent_at_ms: Some(merger.now.wall_ms),

@@ -142,6 +142,8 @@ pub struct Settings {
     pub show_cost: bool,
     /// Tools and reasoning are unfolded by default.
     pub unfold_all: bool,
+    /// Long lines of code go on in the next row; otherwise they are cut and can be shifted.
+    pub wrap_code: bool,
     /// Ask the server to open a thread for messages in the default conversation.
     pub auto_thread: bool,
     /// Esc and cut sequences wait longer, pictures are not fetched by themselves.
@@ -167,6 +169,7 @@ impl Default for Settings {
             show_latency: true,
             show_cost: true,
             unfold_all: false,
+            wrap_code: true,
             auto_thread: false,
             over_ssh: false,
             utc_offset_minutes: 0,

@@ -189,6 +189,7 @@ impl Merger<'_> {
             sort: message.sort,
             body: Default::default(),
             reasoning: Default::default(),
+            reasoned_ms: None,
             attachments: Vec::new(),
             reply_to: None,
             sent_at_ms: None,
@@ -419,7 +420,12 @@ impl Merger<'_> {
         if message.run.is_none() {
             message.run = run;
         }
+        let has_begun = part == Part::Body && text.text().as_str().trim().is_empty();
         if text.apply(patch) {
+            if has_begun && !message.reasoning.is_empty() && message.reasoned_ms.is_none() {
+                let spent = self.now.wall_ms - message.seen_at_ms;
+                message.reasoned_ms = u64::try_from(spent).ok();
+            }
             self.changes.grown.insert(key);
             self.changes.is_visible = true;
         }

@@ -305,6 +305,7 @@ fn settings(global: &Global, config: &Config, place: Place) -> Settings {
         (set.notify, &mut settings.notify),
         (set.hide_content, &mut settings.hide_content),
         (set.unfold_all, &mut settings.unfold_all),
+        (set.wrap_code, &mut settings.wrap_code),
         (set.auto_thread, &mut settings.auto_thread),
         (set.show_model, &mut settings.show_model),
         (set.show_context, &mut settings.show_context),

@@ -92,6 +92,7 @@ settings! {
     notify: flag = "true", "Notifications of the desktop or the terminal";
     hide_content: flag = "false", "Notifications do not show what was said";
     unfold_all: flag = "false", "Tool calls and reasoning are unfolded from the start";
+    wrap_code: flag = "true", "Long lines of code go on in the next row; false cuts them, and left and right in the timeline shift them";
     auto_thread: flag = "false", "Ask the server to open a thread for messages in the default conversation";
     show_model: flag = "true", "Status line: the model";
     show_context: flag = "true", "Status line: how full the context is";

@@ -195,6 +195,8 @@ pub struct Message {
     pub sort: MessageSort,
     pub body: Body,
     pub reasoning: Body,
+    /// How long it reasoned before the first words of the text, where that was seen.
+    pub reasoned_ms: Option<u64>,
     /// Attachments by id; the account holds them.
     pub attachments: Vec<AttachmentId>,
     pub reply_to: Option<RemoteId>,

@@ -97,6 +97,7 @@ pub fn entry(number: u64) -> Entry {
         sort: MessageSort::Ordinary,
         body: Body::new(&text(number)),
         reasoning: Body::default(),
+        reasoned_ms: None,
         attachments: Vec::new(),
         reply_to: None,
         sent_at_ms: Some(at_ms),

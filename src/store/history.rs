@@ -556,6 +556,7 @@ fn message(
         sort: sort_of(rest.sort),
         body: Body::new(text),
         reasoning: Body::new(&rest.reasoning),
+        reasoned_ms: rest.reasoned_ms,
         attachments: rest
             .attachments
             .into_iter()
@@ -578,6 +579,7 @@ fn message_rest(message: &Message) -> MessageRest {
     MessageRest {
         sort: sort_number(message.sort),
         reasoning: message.reasoning.raw().to_owned(),
+        reasoned_ms: message.reasoned_ms,
         attachments: message
             .attachments
             .iter()

@@ -20,6 +20,8 @@ pub(super) struct MessageRest {
     pub sort: u8,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reasoning: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoned_ms: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,8 @@ pub(crate) fn fingerprint(scene: &Scene<'_>, index: usize, entry: &Entry, lead: 
         entry.seen_at_ms,
         lead,
         scene.columns,
-        settings.ascii,
+        (settings.ascii, settings.wrap_code),
+        scene.conversation.viewport.code_shift,
         settings.utc_offset_minutes,
         settings.show_model,
         settings.show_context,
@@ -76,7 +77,7 @@ fn hash_message(scene: &Scene<'_>, message: &Message, hasher: &mut DefaultHasher
     (
         message.body.revision(),
         message.body.text().as_str().len(),
-        message.reasoning.revision(),
+        (message.reasoning.revision(), message.reasoned_ms),
         message.author,
         message.sort,
         message.sent_at_ms,

@@ -24,8 +24,7 @@ pub(crate) struct Prose {
 /// What the rows were made from, besides the text itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Seen {
-    columns: u16,
-    ascii: bool,
+    options: Options,
     is_growing: bool,
     len: usize,
 }
@@ -36,8 +35,7 @@ impl Prose {
     pub(crate) fn update_body(
         &mut self,
         body: &Body,
-        columns: u16,
-        ascii: bool,
+        options: &Options,
         colours: &Colours,
         is_growing: bool,
     ) {
@@ -48,12 +46,12 @@ impl Prose {
             .unwrap_or(0);
         self.growing = is_growing.then(|| body.revision());
         let source = body.text().as_str();
-        self.update_behind(unchanged, source, columns, ascii, colours, is_growing);
+        self.update_behind(unchanged, source, options, colours, is_growing);
     }
 
     /// Lays out what changed.
-    pub(crate) fn update(&mut self, source: &str, columns: u16, ascii: bool, colours: &Colours) {
-        self.update_behind(0, source, columns, ascii, colours, false);
+    pub(crate) fn update(&mut self, source: &str, options: &Options, colours: &Colours) {
+        self.update_behind(0, source, options, colours, false);
     }
 
     /// A text that still grows has no copy marks.
@@ -61,20 +59,14 @@ impl Prose {
         &mut self,
         unchanged: usize,
         source: &str,
-        columns: u16,
-        ascii: bool,
+        options: &Options,
         colours: &Colours,
         is_growing: bool,
     ) {
-        let options = Options {
-            ascii,
-            ..Options::new(columns)
-        };
         self.layout
-            .update_behind(unchanged, source, &options, colours);
+            .update_behind(unchanged, source, options, colours);
         let seen = Seen {
-            columns,
-            ascii,
+            options: *options,
             is_growing,
             len: source.len(),
         };

@@ -92,8 +92,7 @@ impl Rows for Entries<'_, '_> {
                     if let Some(message) = entry.message() {
                         kept.body.update_body(
                             &message.body,
-                            scene.columns.saturating_sub(*indent),
-                            scene.state.settings.ascii,
+                            &scene.reading(scene.columns.saturating_sub(*indent)),
                             self.colours,
                             message.is_streaming,
                         );
@@ -104,8 +103,7 @@ impl Rows for Entries<'_, '_> {
                     if let Some(message) = entry.message() {
                         kept.reasoning.update_body(
                             &message.reasoning,
-                            scene.columns.saturating_sub(*indent),
-                            scene.state.settings.ascii,
+                            &scene.reading(scene.columns.saturating_sub(*indent)),
                             self.colours,
                             message.is_streaming,
                         );

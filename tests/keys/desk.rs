@@ -301,6 +301,7 @@ pub fn message(key: u64, text: &str) -> Entry {
             sort: MessageSort::Ordinary,
             body: Body::new(text),
             reasoning: Body::default(),
+            reasoned_ms: None,
             attachments: Vec::new(),
             reply_to: None,
             sent_at_ms: None,

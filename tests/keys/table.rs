@@ -371,6 +371,24 @@ fn control_o_unfolds_everything() {
 }
 
 #[test]
+fn long_lines_of_code_are_cut_and_shifted_by_keys() {
+    let mut desk = Desk::new();
+    let shift = |desk: &Desk| desk.state.focused().unwrap().2.viewport.code_shift;
+    desk.press("tab");
+    assert!(desk.state.settings.wrap_code);
+    // The first press cuts them, so that there is something to shift.
+    desk.press("right");
+    assert!(!desk.state.settings.wrap_code);
+    assert_eq!(shift(&desk), 0);
+    desk.press("right right");
+    assert_eq!(shift(&desk), 40);
+    desk.press("left");
+    assert_eq!(shift(&desk), 20);
+    desk.press("w");
+    assert!(desk.state.settings.wrap_code);
+}
+
+#[test]
 fn control_r_finds_earlier_inputs() {
     let mut desk = Desk::new();
     desk.press("ctrl-r");

@@ -127,6 +127,7 @@ fn message(key: MessageKey, order: i64, at: i64, author: Author, text: &str) -> 
         sort: MessageSort::Ordinary,
         body: Body::new(text),
         reasoning: Body::default(),
+        reasoned_ms: None,
         attachments: Vec::new(),
         reply_to: None,
         sent_at_ms: Some(at),

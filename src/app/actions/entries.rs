@@ -12,11 +12,21 @@ use crate::domain::{
 };
 use crate::text::{SafeText, unmarked};
 
+/// Cells by which cut lines of code are shifted at once.
+const SHIFT: u16 = 20;
+/// Farther they are not shifted.
+const FARTHEST: u16 = 4_000;
+
 /// Carries out an action.
 pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
     use Action::*;
     match action {
         FoldAll => return fold_all(state),
+        WrapCode => return wrap_code(state, !state.settings.wrap_code),
+        ShiftCodeLeft => return shift_code(state, |shift| shift.saturating_sub(SHIFT)),
+        ShiftCodeRight => {
+            return shift_code(state, |shift| shift.saturating_add(SHIFT).min(FARTHEST));
+        }
         ToggleFold if state.screen.pane == Pane::Sidebar => return fold_row(state),
         CopyEntry if state.screen.pane == Pane::Composer => {
             if let Some(text) = super::compose::selected(state) {
@@ -128,6 +138,27 @@ fn toggle(state: &mut State, now: Moment, key: MessageKey) -> Vec<Effect> {
         of.viewport.selected = Some(key);
     }
     of.viewport.reveal = Some(key);
+    Vec::new()
+}
+
+fn wrap_code(state: &mut State, wrap: bool) -> Vec<Effect> {
+    state.settings.wrap_code = wrap;
+    vec![Effect::SaveSetting {
+        key: "wrap_code",
+        value: wrap.to_string(),
+    }]
+}
+
+/// Shifts the cut lines of code in the conversation on screen. Lines that are wrapped are cut first.
+fn shift_code(state: &mut State, shifted: impl Fn(u16) -> u16) -> Vec<Effect> {
+    if state.settings.wrap_code {
+        return wrap_code(state, false);
+    }
+    if let Some((account, id)) = state.focus.clone()
+        && let Some(of) = state.conversation_mut(&account, &id)
+    {
+        of.viewport.code_shift = shifted(of.viewport.code_shift);
+    }
     Vec::new()
 }
 

@@ -29,6 +29,8 @@ pub struct Viewport {
     pub reveal: Option<MessageKey>,
     /// Entries that came below while the reader is above.
     pub new_below: u32,
+    /// Cells that cut lines of code are shifted to the left.
+    pub code_shift: u16,
 }
 
 /// What the view found while it drew, for the state. Facts alone never cause a redraw.

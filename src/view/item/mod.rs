@@ -19,6 +19,7 @@ use crate::app::state::{AccountState, Conversation, State};
 use crate::domain::{
     AttachmentId, Author, ConversationId, Entry, EntryBody, MessageKey, MessageSort,
 };
+use crate::render::Options;
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -110,6 +111,16 @@ impl Scene<'_> {
             *last = tool_group(self.entries(), index)?;
         }
         Some(last.clone())
+    }
+
+    /// How text is laid out in so many columns.
+    pub(crate) fn reading(&self, columns: u16) -> Options {
+        Options {
+            ascii: self.state.settings.ascii,
+            wrap_code: self.state.settings.wrap_code,
+            code_shift: self.conversation.viewport.code_shift,
+            ..Options::new(columns)
+        }
     }
 
     /// The clock of the person.

@@ -4,16 +4,19 @@ use super::{Scene, message::fold_row};
 use crate::domain::{Entry, Message};
 use crate::view::canvas::Row;
 use crate::view::theme::Role;
+use crate::view::words;
 
 /// The line that stands for the reasoning.
 pub(crate) fn fold_line(scene: &Scene<'_>, entry: &Entry, message: &Message, is_open: bool) -> Row {
     let text = message.reasoning.text().as_str();
     let is_thinking = message.is_streaming && message.body.is_empty();
     let row = fold_row(scene, entry, is_open);
-    let row = row.and(
-        if is_thinking { "thinking" } else { "thought" },
-        Role::Muted,
-    );
+    let word = match message.reasoned_ms {
+        _ if is_thinking => "thinking".to_owned(),
+        Some(ms) if ms >= 1_000 => format!("thought for {}", words::duration(ms)),
+        _ => "thought".to_owned(),
+    };
+    let row = row.and(word, Role::Muted);
     if is_open {
         return row;
     }

@@ -3,7 +3,7 @@
 
 use super::{Card, Lead, Scene, Segment, message::fold_row, notice::agent_header};
 use crate::domain::{Entry, EntryBody, ToolCall, ToolStatus};
-use crate::render::{Options, ansi, diff, looks_like_diff};
+use crate::render::{ansi, diff, looks_like_diff};
 use crate::view::canvas::{Row, wrap};
 use crate::view::theme::Role;
 use crate::view::words;
@@ -182,10 +182,7 @@ fn output(rows: &mut Vec<Row>, scene: &Scene<'_>, text: &str, columns: usize, in
     }
     let total = text.lines().count();
     let start = beginning(text, columns);
-    let options = Options {
-        ascii: scene.state.settings.ascii,
-        ..Options::new(u16::try_from(columns).unwrap_or(u16::MAX))
-    };
+    let options = scene.reading(u16::try_from(columns).unwrap_or(u16::MAX));
     let laid = if looks_like_diff(text) {
         diff(&start, &options)
     } else {

@@ -2,6 +2,7 @@
 
 use super::{frame, hints, most_rows};
 use crate::app::state::State;
+use crate::render::Options;
 use crate::text::SafeText;
 use crate::view::Memo;
 use crate::view::canvas::Canvas;
@@ -20,8 +21,11 @@ pub(super) fn draw(
     let rows = most_rows(area);
     let inner = frame(canvas, area, title.as_str(), 96, rows);
     let text = &mut memo.document;
-    let ascii = state.settings.ascii;
-    text.update(body.as_str(), inner.width, ascii, &memo.colours);
+    let options = Options {
+        ascii: state.settings.ascii,
+        ..Options::new(inner.width)
+    };
+    text.update(body.as_str(), &options, &memo.colours);
     let height = usize::from(inner.height);
     let top = usize::from(scroll).min(text.len().saturating_sub(height));
     for line in 0..height {
