@@ -1,4 +1,4 @@
-//! Pictures of the program for the README, drawn by the program itself on the demo gateway:
+//! Pictures and a film of the program for the README, drawn by the program itself on the demo gateway:
 //!
 //! ```sh
 //! TRIALOGUE_PICTURES=assets cargo test --test pictures
@@ -34,13 +34,16 @@ struct Stage {
     memo: Memo,
     _served: demo::Served,
     _home: tempfile::TempDir,
+    size: (u16, u16),
+    /// Frames of the film with the milliseconds each is shown.
+    frames: Vec<(Buffer, u32)>,
 }
 
 impl Stage {
-    async fn new() -> Self {
+    async fn new(speed: u32, size: (u16, u16)) -> Self {
         let home = tempfile::tempdir().unwrap();
         let mut options = DemoOptions::default();
-        options.setup.speed = 600;
+        options.setup.speed = speed;
         let served = demo::serve(([127, 0, 0, 1], 0).into(), options)
             .await
             .unwrap();
@@ -80,8 +83,8 @@ impl Stage {
         }
         engine.restore(facts);
         engine.apply(Event::Terminal(TerminalEvent::Resize {
-            columns: COLUMNS,
-            rows: ROWS,
+            columns: size.0,
+            rows: size.1,
         }));
         engine.connect_all();
         let mut stage = Self {
@@ -89,6 +92,8 @@ impl Stage {
             memo: Memo::default(),
             _served: served,
             _home: home,
+            size,
+            frames: Vec::new(),
         };
         stage
             .until("every account to be online", |state| {
@@ -132,11 +137,15 @@ impl Stage {
     /// The screen, coloured, as a picture.
     fn picture(&mut self, theme: &str) -> String {
         let theme = Theme::named(theme, Depth::TrueColor).unwrap();
-        let mut buffer = Buffer::empty(Rect::new(0, 0, COLUMNS, ROWS));
+        view::svg(&self.drawn(&theme), &theme)
+    }
+
+    fn drawn(&mut self, theme: &Theme) -> Buffer {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, self.size.0, self.size.1));
         // The second and third frame know what the ones before found: places, then colours.
         for _ in 0..3 {
             buffer.reset();
-            let drawn = view::draw(&self.engine.state, &mut self.memo, &theme, &mut buffer);
+            let drawn = view::draw(&self.engine.state, &mut self.memo, theme, &mut buffer);
             for job in &drawn.wants {
                 self.memo
                     .coloured(trialogue::render::highlight::colour(job));
@@ -145,8 +154,87 @@ impl Stage {
                 self.engine.apply(Event::Layout(Box::new(facts)));
             }
         }
-        view::svg(&buffer, &theme)
+        buffer
     }
+
+    /// One frame more of the film.
+    fn shoot(&mut self, ms: u32) {
+        let theme = Theme::named("dark", Depth::TrueColor).unwrap();
+        let buffer = self.drawn(&theme);
+        match self.frames.last_mut() {
+            Some((last, shown)) if *last == buffer => *shown += ms,
+            _ => self.frames.push((buffer, ms)),
+        }
+    }
+
+    /// Shoots until something holds.
+    async fn shoot_until(&mut self, what: &str, holds: impl Fn(&State) -> bool) {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(40);
+        let mut shot = tokio::time::Instant::now();
+        while !holds(&self.engine.state) {
+            let happening = tokio::time::timeout_at(deadline, self.engine.wait())
+                .await
+                .unwrap_or_else(|_| panic!("waited for {what}"));
+            self.engine.take(happening);
+            self.engine.flush();
+            drop(self.engine.take_front_effects());
+            let passed = shot.elapsed();
+            if passed > Duration::from_millis(140) {
+                shot = tokio::time::Instant::now();
+                self.shoot(u32::try_from(passed.as_millis()).unwrap().min(700));
+            }
+        }
+        self.shoot(140);
+    }
+
+    /// Types as a person does.
+    fn shoot_typing(&mut self, text: &str) {
+        for letter in text.chars() {
+            let chord = trialogue::input::Chord::plain(trialogue::input::Key::Char(letter));
+            self.engine
+                .apply(Event::Terminal(TerminalEvent::Key(chord)));
+            self.engine.flush();
+            drop(self.engine.take_front_effects());
+            self.shoot(110);
+        }
+    }
+}
+
+/// A question that waits here.
+fn asked(state: &State) -> bool {
+    state
+        .accounts
+        .iter()
+        .any(|account| account.decisions.iter().any(|d| d.life.is_open()))
+}
+
+/// An answer to a question of the agent, from the first letter to the last.
+async fn film() -> String {
+    let mut stage = Stage::new(150, (84, 26)).await;
+    stage.shoot(1_200);
+    stage.shoot_typing("approve");
+    stage.shoot(400);
+    stage.perform(Action::Send);
+    stage.shoot_until("an approval", asked).await;
+    stage.shoot(1_600);
+    stage.perform(Action::OpenDecision);
+    stage.shoot(2_600);
+    // Keys count only a moment after the popup was seen.
+    stage
+        .shoot_until("the popup to take keys", {
+            let from = tokio::time::Instant::now();
+            move |_| from.elapsed() > Duration::from_millis(600)
+        })
+        .await;
+    stage.perform(Action::Accept);
+    stage.shoot(600);
+    stage.shoot_typing("not today");
+    stage.shoot(500);
+    stage.perform(Action::Accept);
+    stage.shoot_until("the next question", asked).await;
+    stage.shoot(3_000);
+    let theme = Theme::named("dark", Depth::TrueColor).unwrap();
+    view::film(&stage.frames, &theme)
 }
 
 fn idle(state: &State) -> bool {
@@ -174,7 +262,7 @@ fn the_program_draws_its_own_pictures() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let mut stage = Stage::new().await;
+        let mut stage = Stage::new(600, (COLUMNS, ROWS)).await;
         stage.type_text("review");
         stage.until("a run", running).await;
         stage.until("the review", idle).await;
@@ -185,16 +273,10 @@ fn the_program_draws_its_own_pictures() {
         std::fs::write(folder.join("screen-dark.svg"), dark).unwrap();
         std::fs::write(folder.join("screen-light.svg"), stage.picture("light")).unwrap();
         stage.type_text("approve");
-        stage
-            .until("an approval", |state| {
-                state
-                    .accounts
-                    .iter()
-                    .any(|account| account.decisions.iter().any(|d| d.life.is_open()))
-            })
-            .await;
+        stage.until("an approval", asked).await;
         stage.perform(Action::OpenDecision);
         std::fs::write(folder.join("approval-dark.svg"), stage.picture("dark")).unwrap();
+        std::fs::write(folder.join("film-dark.svg"), film().await).unwrap();
     });
     runtime.shutdown_timeout(Duration::from_millis(500));
 }

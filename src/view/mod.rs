@@ -26,7 +26,7 @@ mod words;
 
 pub use canvas::LinkSpan;
 pub use layout::HitMap;
-pub use svg::svg;
+pub use svg::{film, svg};
 pub use theme::{Depth, Role, Theme};
 
 use crate::app::Action;

@@ -1,4 +1,5 @@
-//! A drawn buffer as a picture (SVG), for the README and for looking at screens without a terminal.
+//! Drawn buffers as a picture or a film (SVG), for the README and for looking at screens without a
+//! terminal.
 
 use super::theme::Theme;
 use super::{Role, color::Rgb};
@@ -13,31 +14,114 @@ const MARGIN: f64 = 12.0;
 /// The buffer as an SVG document. Colours that the terminal would decide come from the theme's
 /// ground and text, and from the usual sixteen.
 pub fn svg(buffer: &Buffer, theme: &Theme) -> String {
-    let area = buffer.area;
-    let ground = Rgb::of(theme.style(Role::Background).bg.unwrap_or(Color::Reset)).unwrap_or(
-        if theme.is_dark {
-            Rgb(20, 20, 20)
-        } else {
-            Rgb(255, 255, 255)
-        },
-    );
-    let text =
-        Rgb::of(theme.style(Role::Text).fg.unwrap_or(Color::Reset)).unwrap_or(if theme.is_dark {
-            Rgb(220, 220, 220)
-        } else {
-            Rgb(20, 20, 20)
-        });
-    let width = f64::from(area.width) * CELL_WIDTH + MARGIN * 2.0;
-    let height = f64::from(area.height) * CELL_HEIGHT + MARGIN * 2.0;
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-         viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"'DejaVu Sans Mono', Menlo, Consolas, \
-         monospace\" font-size=\"14\">\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{}\"/>\n",
-        hex(ground)
-    );
-    let mut grounds = String::new();
-    let mut texts = String::new();
-    for y in area.top()..area.bottom() {
+    let paper = Paper::of(theme);
+    let mut out = paper.begin(buffer);
+    let (mut grounds, mut texts) = (String::new(), String::new());
+    for y in buffer.area.top()..buffer.area.bottom() {
+        paper.row(buffer, y, &mut grounds, &mut texts);
+    }
+    out.push_str(&grounds);
+    out.push_str(&texts);
+    out.push_str("</svg>\n");
+    out
+}
+
+/// Buffers of one size, each with the milliseconds it is shown, as an SVG document that plays them
+/// again and again. A row that stays the same is in it once.
+pub fn film(frames: &[(Buffer, u32)], theme: &Theme) -> String {
+    let Some((first, _)) = frames.first() else {
+        return String::new();
+    };
+    let paper = Paper::of(theme);
+    let mut out = paper.begin(first);
+    let total: u32 = frames.iter().map(|(_, ms)| ms).sum::<u32>().max(1);
+    for y in first.area.top()..first.area.bottom() {
+        let rows: Vec<String> = frames
+            .iter()
+            .map(|(buffer, _)| {
+                let (mut grounds, mut texts) = (String::new(), String::new());
+                paper.row(buffer, y, &mut grounds, &mut texts);
+                grounds + &texts
+            })
+            .collect();
+        let mut drawn: Vec<&str> = Vec::new();
+        for row in &rows {
+            if row.is_empty() || drawn.contains(&row.as_str()) {
+                continue;
+            }
+            drawn.push(row);
+            if rows.iter().all(|other| other == row) {
+                out.push_str(row);
+                continue;
+            }
+            let (mut times, mut values) = (Vec::new(), Vec::new());
+            let (mut at, mut was) = (0, None);
+            for (other, (_, ms)) in rows.iter().zip(frames) {
+                let is_shown = other == row;
+                if was != Some(is_shown) {
+                    times.push(format!("{:.4}", f64::from(at) / f64::from(total)));
+                    values.push(if is_shown { "visible" } else { "hidden" });
+                    was = Some(is_shown);
+                }
+                at += ms;
+            }
+            let _ = writeln!(
+                out,
+                "<g visibility=\"hidden\"><animate attributeName=\"visibility\" \
+                 dur=\"{:.2}s\" repeatCount=\"indefinite\" calcMode=\"discrete\" \
+                 keyTimes=\"{}\" values=\"{}\"/>\n{row}</g>",
+                f64::from(total) / 1_000.0,
+                times.join(";"),
+                values.join(";")
+            );
+        }
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// What a terminal would decide: ground and text.
+struct Paper {
+    ground: Rgb,
+    text: Rgb,
+}
+
+impl Paper {
+    fn of(theme: &Theme) -> Self {
+        let or = |color: Option<Color>, dark: Rgb, light: Rgb| {
+            let fallback = if theme.is_dark { dark } else { light };
+            Rgb::of(color.unwrap_or(Color::Reset)).unwrap_or(fallback)
+        };
+        Self {
+            ground: or(
+                theme.style(Role::Background).bg,
+                Rgb(20, 20, 20),
+                Rgb(255, 255, 255),
+            ),
+            text: or(
+                theme.style(Role::Text).fg,
+                Rgb(220, 220, 220),
+                Rgb(20, 20, 20),
+            ),
+        }
+    }
+
+    fn begin(&self, buffer: &Buffer) -> String {
+        let width = f64::from(buffer.area.width) * CELL_WIDTH + MARGIN * 2.0;
+        let height = f64::from(buffer.area.height) * CELL_HEIGHT + MARGIN * 2.0;
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" \
+             height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+             font-family=\"'DejaVu Sans Mono', Menlo, Consolas, monospace\" font-size=\"14\">\n\
+             <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{}\"/>\n",
+            hex(self.ground)
+        )
+    }
+
+    /// One row: what lies behind, and the text.
+    fn row(&self, buffer: &Buffer, y: u16, grounds: &mut String, texts: &mut String) {
+        let area = buffer.area;
+        let (ground, text) = (self.ground, self.text);
         let mut x = area.left();
         while x < area.right() {
             let look = Look::of(&buffer[(x, y)], ground, text);
@@ -73,10 +157,6 @@ pub fn svg(buffer: &Buffer, theme: &Theme) -> String {
             );
         }
     }
-    out.push_str(&grounds);
-    out.push_str(&texts);
-    out.push_str("</svg>\n");
-    out
 }
 
 #[derive(PartialEq)]

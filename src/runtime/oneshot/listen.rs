@@ -6,7 +6,7 @@ use super::report::Tracker;
 use super::{Report, Signals};
 use crate::domain::{
     AccountEvent, AccountId, AttachmentEvent, ConversationId, DecisionEvent, DecisionId, LinkEvent,
-    Notice, NoticeKind, Provenance, RunEvent, TimelineEvent, Topic,
+    LinkState, Notice, NoticeKind, Provenance, RunEvent, TimelineEvent, Topic,
 };
 use crate::runtime::engine::{Engine, Happening};
 use crate::runtime::session::SessionEvent;
@@ -53,6 +53,7 @@ pub async fn listen(
     let mut ears = Ears {
         listening,
         trackers: BTreeMap::new(),
+        links: BTreeMap::new(),
         heard,
         is_enough: false,
     };
@@ -75,6 +76,8 @@ pub async fn listen(
 struct Ears<'r> {
     listening: &'r Listening,
     trackers: BTreeMap<(AccountId, ConversationId), Tracker>,
+    /// The last word on each link; the same again is no news.
+    links: BTreeMap<AccountId, LinkState>,
     heard: &'r mut dyn FnMut(Listened<'_>) -> bool,
     is_enough: bool,
 }
@@ -120,6 +123,11 @@ impl Ears<'_> {
                 || conversation.is_none()
                 || listening.conversation.as_ref() == conversation);
         if self.is_enough || !is_wanted {
+            return;
+        }
+        if let Report::Link(link) = &report
+            && self.links.insert(account.clone(), (*link).clone()).as_ref() == Some(*link)
+        {
             return;
         }
         let goes_on = (self.heard)(Listened {
