@@ -153,3 +153,47 @@ fn an_iris_answer_survives_the_end_of_the_program_anywhere() {
         survives(Kind::Iris, word, Fault::Kill, 3);
     }
 }
+
+/// Plays a scene and kills the program before each of its transactions in turn. What is on disk is
+/// then always a beginning of what happened, and the cursor covers no more than that: calls of
+/// tools come again by the replay behind the cursor only, never with the history.
+fn survives_every_write(kind: Kind, word: &str) {
+    let mut whole = world_of(kind);
+    let before = whole.client.commits;
+    whole.say(&words(word));
+    whole.run(60_000);
+    check(&whole, &words(word), "undisturbed");
+    let commits = whole.client.commits - before;
+    assert!(commits > 5, "only {commits} transactions");
+    for n in 1..=commits {
+        let how = format!("{kind:?} {word}, killed before write {n} of {commits}");
+        let mut world = world_of(kind);
+        world.client.kill_at_commit = Some(world.client.commits + n);
+        world.say(&words(word));
+        world.run(90_000);
+        if world.talk().is_empty() || !world.talk().iter().any(|(_, said)| *said == words(word)) {
+            // Killed before the message was written down: it was never said.
+            assert!(n <= 2, "{how}: the message is gone");
+            continue;
+        }
+        check(&world, &words(word), &how);
+        assert_eq!(world.talk(), whole.talk(), "{how}");
+        if kind == Kind::Iris {
+            assert_eq!(world.calls(), whole.calls(), "{how}");
+        }
+    }
+}
+
+#[test]
+fn an_iris_answer_survives_the_end_of_the_program_between_any_two_writes() {
+    for word in ["plain", "tools", "todo"] {
+        survives_every_write(Kind::Iris, word);
+    }
+}
+
+#[test]
+fn a_pheby_answer_survives_the_end_of_the_program_between_any_two_writes() {
+    for word in ["plain", "tools"] {
+        survives_every_write(Kind::Pheby, word);
+    }
+}

@@ -43,6 +43,10 @@ pub struct Client {
     pub cut_at: Option<u64>,
     /// The program is killed when this many frames came in.
     pub kill_at: Option<u64>,
+    /// Transactions of the store so far.
+    pub commits: u64,
+    /// The program is killed when this one is about to be written.
+    pub kill_at_commit: Option<u64>,
     inbox: VecDeque<Work>,
 }
 
@@ -123,6 +127,8 @@ impl Client {
             frames: 0,
             cut_at: None,
             kill_at: None,
+            commits: 0,
+            kill_at_commit: None,
             inbox: VecDeque::new(),
         };
         client.event(at, Event::Store(StoreReply::Found(Found::Start(facts))));
@@ -318,10 +324,11 @@ impl World {
             self.client.store.clone(),
             self.client.starts + 1,
         );
-        let frames = self.client.frames;
+        let (frames, commits) = (self.client.frames, self.client.commits);
         let at = self.at();
         self.client = Client::new(kind, store, starts, at);
         self.client.frames = frames;
+        self.client.commits = commits;
         self.client.dial_at = Some(self.now + REDIAL);
     }
 
@@ -386,10 +393,19 @@ impl World {
                     durability,
                     then,
                 } => {
+                    self.client.commits += 1;
+                    if self.client.kill_at_commit == Some(self.client.commits) {
+                        // Neither this write nor what was to follow it.
+                        return self.kill();
+                    }
+                    let starts = self.client.starts;
                     let committed = self.client.store.commit_now(writes, durability).unwrap();
                     self.client
                         .event(at, Event::Store(StoreReply::Committed(committed)));
                     self.carry_out(then);
+                    if self.client.starts != starts {
+                        return;
+                    }
                 }
                 Effect::Look(lookup) => {
                     let found = self.client.store.look_now(lookup).unwrap();
@@ -475,6 +491,21 @@ impl World {
 
     pub fn entries(&self) -> &[Entry] {
         &self.client.state.focused().unwrap().2.timeline.entries
+    }
+
+    /// The calls of tools in the conversation on screen: name and how each ended. Sorted, since
+    /// calls that ran side by side began in another order than they ended in.
+    pub fn calls(&self) -> Vec<String> {
+        let mut calls: Vec<String> = self
+            .entries()
+            .iter()
+            .filter_map(|entry| match &entry.body {
+                EntryBody::Tool(tool) => Some(format!("{} {:?}", tool.name, tool.status)),
+                _ => None,
+            })
+            .collect();
+        calls.sort();
+        calls
     }
 
     /// What was said in the conversation on screen: author and text.

@@ -365,7 +365,7 @@ impl Iris {
         let Some(turn) = lane.turn.take() else {
             return;
         };
-        let was_cut = !open.is_empty() || !turn.has_answer;
+        let was_cut = turn.is_cut || !open.is_empty() || !turn.has_answer;
         if was_cut {
             lane.lost = Some(Lost {
                 open: open.clone(),
