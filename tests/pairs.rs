@@ -78,6 +78,8 @@ struct World {
     dial_at: Option<Moment>,
     /// Messages of ours that reached the gateway.
     arrived: usize,
+    /// The gateway replays the ends of calls.
+    brings_calls: bool,
 }
 
 fn library() -> Arc<Library> {
@@ -121,6 +123,7 @@ impl World {
             cut,
             dial_at: Some(START),
             arrived: 0,
+            brings_calls: is_iris,
         };
         world.pass(Duration::from_secs(3));
         world
@@ -368,8 +371,9 @@ impl World {
             .unwrap()
     }
 
-    /// What a person reads, from the message on. What only a live line carries (notices, finished
-    /// tools, asides) may be missing after a cut, so it is looked at on its own.
+    /// What a person reads, from the message on, and what became of the calls of tools where the
+    /// server brings them again. What only a live line carries (notices, asides, and on some servers
+    /// finished tools) may be missing after a cut, so it is looked at on its own.
     fn lines(&self) -> Vec<String> {
         let here = self.desk.here();
         assert!(
@@ -410,7 +414,19 @@ impl World {
             .iter()
             .position(|line| line.starts_with("you: pairwise"))
             .unwrap_or(0);
-        all[from..].to_vec()
+        let mut lines = all[from..].to_vec();
+        if self.brings_calls {
+            let mut calls: Vec<String> = here
+                .timeline
+                .entries
+                .iter()
+                .filter(|entry| matches!(entry.body, EntryBody::Tool(_)))
+                .map(desk::line)
+                .collect();
+            calls.sort();
+            lines.extend(calls);
+        }
+        lines
     }
 }
 
