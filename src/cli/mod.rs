@@ -76,6 +76,7 @@ impl fmt::Display for Failure {
 
 /// Runs the program with the arguments of this process; the exit code.
 pub fn main() -> u8 {
+    crate::runtime::secrets::keep_out_of_core_files();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

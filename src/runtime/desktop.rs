@@ -123,7 +123,11 @@ fn pipe_to(command: &[&str], text: &str) -> bool {
     let Some((program, arguments)) = command.split_first() else {
         return false;
     };
-    let child = Command::new(program)
+    let mut prepared = Command::new(program);
+    for name in super::secrets::variables() {
+        prepared.env_remove(name);
+    }
+    let child = prepared
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -202,10 +206,8 @@ pub fn open_external(what: &str) -> Result<(), String> {
     let Some(mut command) = open::commands(what).into_iter().next() else {
         return Err("no program to open it was found".to_owned());
     };
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("TRIALOGUE_SECRET") {
-            command.env_remove(&name);
-        }
+    for name in super::secrets::variables() {
+        command.env_remove(name);
     }
     let mut child = command
         .stdin(Stdio::null())

@@ -42,10 +42,8 @@ pub fn edit(dir: &Path, text: &str) -> io::Result<String> {
     let program = words.next().unwrap_or("vi");
     let mut command = Command::new(program);
     command.args(words).arg(&file.0);
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("TRIALOGUE_SECRET") {
-            command.env_remove(&name);
-        }
+    for name in super::secrets::variables() {
+        command.env_remove(name);
     }
     let status = command.status()?;
     if !status.success() {

@@ -233,6 +233,27 @@ impl Ladder {
     }
 }
 
+/// The variables of our environment that hold secrets. No program that is started from here inherits
+/// them.
+pub fn variables() -> Vec<std::ffi::OsString> {
+    std::env::vars_os()
+        .map(|(name, _)| name)
+        .filter(|name| name.to_string_lossy().starts_with("TRIALOGUE_SECRET"))
+        .collect()
+}
+
+/// Lets no crash leave the memory of this process on disk.
+pub fn keep_out_of_core_files() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Core);
+    let none = rustix::process::Rlimit {
+        current: Some(0),
+        ..limit
+    };
+    if let Err(error) = rustix::process::setrlimit(rustix::process::Resource::Core, none) {
+        tracing::warn!(%error, "core files could not be switched off");
+    }
+}
+
 /// The variable that may hold the secret of an account: upper case, everything but letters and
 /// digits of ASCII as `_`.
 pub fn variable(name: &str) -> String {

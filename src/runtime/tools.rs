@@ -25,6 +25,9 @@ pub async fn run(command: &[String], input: String, deadline: Duration) -> Resul
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    for name in super::secrets::variables() {
+        prepared.env_remove(name);
+    }
     let mut wrap = CommandWrap::from(prepared);
     #[cfg(unix)]
     wrap.wrap(process_wrap::tokio::ProcessGroup::leader());

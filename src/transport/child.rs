@@ -127,11 +127,11 @@ fn take_lock(path: &Path) -> Result<File, CloseReason> {
             path.display()
         ))
     };
-    let mut file = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options
         .open(path)
         .map_err(wrong)?;
     match file.try_lock() {
@@ -175,7 +175,10 @@ fn spawn(spec: &ChildSpec) -> Result<Box<dyn ChildWrapper>, CloseReason> {
         .stderr(Stdio::piped());
     for (name, _) in std::env::vars_os() {
         let Some(text) = name.to_str() else { continue };
-        if spec.removed.iter().any(|pattern| matches(pattern, text)) {
+        // The secrets of other accounts are none of its business.
+        if text.starts_with("TRIALOGUE_SECRET")
+            || spec.removed.iter().any(|pattern| matches(pattern, text))
+        {
             command.env_remove(&name);
         }
     }

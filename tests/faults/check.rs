@@ -358,7 +358,7 @@ impl World {
                         self.fail(&format!("{place}: a tool twice: {tool:?}"));
                     }
                 }
-                EntryBody::RunEnded { .. } => {}
+                EntryBody::RunEnded { .. } | EntryBody::Deleted { .. } => {}
                 EntryBody::Gap { .. } if place == "screen" => {
                     self.fail("a gap in sight that is not filled");
                 }

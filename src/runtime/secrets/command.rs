@@ -29,10 +29,8 @@ pub(super) fn run(words: &[String], limit: Duration) -> Result<Secret, SecretErr
         .stderr(Stdio::piped())
         // A group of its own, so that all of it can be ended, and Ctrl+C does not reach it.
         .process_group(0);
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("TRIALOGUE_SECRET") {
-            command.env_remove(name);
-        }
+    for name in super::variables() {
+        command.env_remove(name);
     }
     let mut child = command
         .spawn()
