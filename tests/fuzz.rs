@@ -37,7 +37,8 @@ fn rounds(target: &str, mut play: impl FnMut(&mut Random)) {
         return play(&mut Random::new(round as u64));
     }
     let first = number("TRIALOGUE_FUZZ_SEED").unwrap_or(1.0) as u64;
-    let time = number("TRIALOGUE_FUZZ_MINUTES").map(|minutes| Duration::from_secs_f64(minutes * 60.0));
+    let time =
+        number("TRIALOGUE_FUZZ_MINUTES").map(|minutes| Duration::from_secs_f64(minutes * 60.0));
     let start = Instant::now();
     let mut round = first;
     loop {
@@ -153,10 +154,22 @@ fn frames_of_omi() {
 #[test]
 fn terminal_input() {
     let seeds: &[&[u8]] = &[
-        b"hello\r", b"\x1b[A\x1b[1;5C", b"\x1b[200~pasted\ntext\x1b[201~", b"\x1b[<0;12;7M",
-        b"\x1b[27;5;13~", b"\x1b[97;5u", b"\x1b]11;rgb:1/2/3\x07", b"\x1bP1$r0m\x1b\\",
-        b"\x1b_Gi=31;OK\x1b\\", b"\x1b[?62;22c", b"\x1b[?2026;2$y", b"\x1b[I\x1b[O", b"\x1bOP",
-        "žluťoučký 🐎".as_bytes(), b"\xff\xfe\x80\xc3", b"\x1b[200~never closed",
+        b"hello\r",
+        b"\x1b[A\x1b[1;5C",
+        b"\x1b[200~pasted\ntext\x1b[201~",
+        b"\x1b[<0;12;7M",
+        b"\x1b[27;5;13~",
+        b"\x1b[97;5u",
+        b"\x1b]11;rgb:1/2/3\x07",
+        b"\x1bP1$r0m\x1b\\",
+        b"\x1b_Gi=31;OK\x1b\\",
+        b"\x1b[?62;22c",
+        b"\x1b[?2026;2$y",
+        b"\x1b[I\x1b[O",
+        b"\x1bOP",
+        "žluťoučký 🐎".as_bytes(),
+        b"\xff\xfe\x80\xc3",
+        b"\x1b[200~never closed",
     ];
     rounds("terminal_input", |random| {
         let mut parser = Parser::new(match random.below(2) {

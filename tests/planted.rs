@@ -23,7 +23,10 @@ fn everything(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
             everything(&entry.path(), found);
         } else if kind.is_file() {
             // A file may go while we look.
-            found.insert(entry.path(), std::fs::read(entry.path()).unwrap_or_default());
+            found.insert(
+                entry.path(),
+                std::fs::read(entry.path()).unwrap_or_default(),
+            );
         }
     }
 }
@@ -145,7 +148,10 @@ fn used_under(umask: &str) {
     let mut found = BTreeMap::new();
     everything(home, &mut found);
     for name in ["editor.env", "agent.env"] {
-        assert!(found.contains_key(&home.join(name)), "{name} was not written");
+        assert!(
+            found.contains_key(&home.join(name)),
+            "{name} was not written"
+        );
     }
     for file in ["data/log.txt", "data/history.db"] {
         assert!(found.contains_key(&home.join(file)), "{file} is missing");

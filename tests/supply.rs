@@ -152,7 +152,9 @@ fn every_crate_comes_from_the_registry() {
         let source = package["source"].as_str();
         let is_ours = package["name"] == "trialogue";
         assert!(
-            is_ours || source.is_some_and(|source| source.starts_with("registry+https://github.com/rust-lang/crates.io-index")),
+            is_ours
+                || source.is_some_and(|source| source
+                    .starts_with("registry+https://github.com/rust-lang/crates.io-index")),
             "{} comes from {source:?}",
             package["name"]
         );

@@ -131,9 +131,7 @@ fn take_lock(path: &Path) -> Result<File, CloseReason> {
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options
-        .open(path)
-        .map_err(wrong)?;
+    let mut file = options.open(path).map_err(wrong)?;
     match file.try_lock() {
         Ok(()) => {
             // Only for the words another program shows.

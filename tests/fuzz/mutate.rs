@@ -93,18 +93,61 @@ pub fn documents() -> Vec<String> {
             );
         }
     }
-    documents.push("[a](https://b) `c` **d** ~~e~~\n\n> f\n\n1. g\n   - h\n\n|i|j|\n|-|-|\n|k|l|".into());
+    documents.push(
+        "[a](https://b) `c` **d** ~~e~~\n\n> f\n\n1. g\n   - h\n\n|i|j|\n|-|-|\n|k|l|".into(),
+    );
     documents
 }
 
 /// Pieces that have broken readers and terminals before.
 const PIECES: &[&str] = &[
-    "\u{1b}[2J", "\u{1b}]0;pwned\u{7}", "\u{9b}2J", "\u{1b}]52;c;ZXZpbA==\u{7}", "\\u001b[1;1H",
-    "\\u0000", "\\ud800", "\\udfff", "\u{202e}", "\u{2066}", "\u{200b}", "\u{2028}", "\t", "\r",
-    "\u{8}", "null", "true", "[]", "{}", "-1", "1e400", "18446744073709551616", "0.5", "\"\"",
-    "\u{1F468}\u{200d}\u{1F469}\u{200d}\u{1F467}", "🇩🇪", "❤\u{fe0f}", "e\u{301}\u{301}\u{301}\u{301}", "漢字",
-    "```", "~~~", "| a | b |\n|---|---|\n", "> > > > ", "    ", "1. ", "- [ ] ", "<div>", "![x](y)",
-    "[x](javascript:alert(1))", "@@ -1,2 +3,4 @@", "\n\n", "\"type\":", "\"text\":", ",", ":", "{", "}",
+    "\u{1b}[2J",
+    "\u{1b}]0;pwned\u{7}",
+    "\u{9b}2J",
+    "\u{1b}]52;c;ZXZpbA==\u{7}",
+    "\\u001b[1;1H",
+    "\\u0000",
+    "\\ud800",
+    "\\udfff",
+    "\u{202e}",
+    "\u{2066}",
+    "\u{200b}",
+    "\u{2028}",
+    "\t",
+    "\r",
+    "\u{8}",
+    "null",
+    "true",
+    "[]",
+    "{}",
+    "-1",
+    "1e400",
+    "18446744073709551616",
+    "0.5",
+    "\"\"",
+    "\u{1F468}\u{200d}\u{1F469}\u{200d}\u{1F467}",
+    "🇩🇪",
+    "❤\u{fe0f}",
+    "e\u{301}\u{301}\u{301}\u{301}",
+    "漢字",
+    "```",
+    "~~~",
+    "| a | b |\n|---|---|\n",
+    "> > > > ",
+    "    ",
+    "1. ",
+    "- [ ] ",
+    "<div>",
+    "![x](y)",
+    "[x](javascript:alert(1))",
+    "@@ -1,2 +3,4 @@",
+    "\n\n",
+    "\"type\":",
+    "\"text\":",
+    ",",
+    ":",
+    "{",
+    "}",
 ];
 
 /// A text with something wrong in it, or several things.
@@ -121,8 +164,12 @@ pub fn mutate(random: &mut Random, text: &str, others: &[String]) -> String {
             3 => {
                 let piece: Vec<char> = characters[from..to].to_vec();
                 let times = 1 + random.below(60) as usize;
-                let repeated: Vec<char> =
-                    piece.iter().copied().cycle().take(piece.len() * times).collect();
+                let repeated: Vec<char> = piece
+                    .iter()
+                    .copied()
+                    .cycle()
+                    .take(piece.len() * times)
+                    .collect();
                 characters.splice(from..from, repeated);
             }
             4 => characters.truncate(from),
@@ -134,7 +181,8 @@ pub fn mutate(random: &mut Random, text: &str, others: &[String]) -> String {
             }
             6 => {
                 if let Some(character) = characters.get_mut(from) {
-                    *character = char::from_u32(random.below(0x11_0000) as u32).unwrap_or('\u{fffd}');
+                    *character =
+                        char::from_u32(random.below(0x11_0000) as u32).unwrap_or('\u{fffd}');
                 }
             }
             7 => {
