@@ -389,6 +389,12 @@ impl Engine {
         std::mem::take(&mut self.front)
     }
 
+    /// Stays, though a key of a recording leaves.
+    pub fn stay(&mut self) {
+        self.front
+            .retain(|effect| !matches!(effect, Effect::Quit { .. }));
+    }
+
     /// A sender for workers of the front.
     pub fn inner(&self) -> mpsc::Sender<Inner> {
         self.inner_out.clone()
@@ -434,6 +440,9 @@ impl Engine {
     }
 
     fn execute_one(&mut self, effect: Effect) {
+        if self.around.stage.is_some() && leaves_the_stage(&effect) {
+            return;
+        }
         match effect {
             Effect::Command {
                 account,
@@ -749,6 +758,24 @@ impl Engine {
         let store = self.store;
         let _ = tokio::task::spawn_blocking(move || store.close()).await;
     }
+}
+
+/// Whether an effect reaches beyond this window: none does while a recording is played, whose keys
+/// somebody else pressed elsewhere.
+fn leaves_the_stage(effect: &Effect) -> bool {
+    matches!(
+        effect,
+        Effect::OpenExternal(_)
+            | Effect::SaveFile { .. }
+            | Effect::SaveFrames
+            | Effect::Copy(_)
+            | Effect::CopySelection
+            | Effect::Edit { .. }
+            | Effect::Account(_)
+            | Effect::SaveSetting { .. }
+            | Effect::Demo
+            | Effect::Suspend
+    )
 }
 
 /// The entries of a directory for path completion, at most 2,000.

@@ -295,7 +295,10 @@ impl Screen {
                 let events = self.parser.feed(self.clock.millis_at(at), &bytes);
                 self.take_pressed(events);
             }
-            Bytes::Played(event) => self.take_terminal(vec![event]),
+            Bytes::Played(event) => {
+                self.take_terminal(vec![event]);
+                self.engine.stay();
+            }
             Bytes::Note(words) => self.engine.state.say(Severity::Info, words),
             Bytes::Closed => self.leave(129),
         }

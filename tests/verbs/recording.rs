@@ -12,12 +12,12 @@ fn in_terminal(profile: &Profile, arguments: &[&str], act: impl FnOnce(&mut Pty)
     command.env("TRIALOGUE_SECRET_HERE", &profile.secret);
     let mut pty = Pty::start(command, 120, 40);
     act(&mut pty);
-    let status = Command::new("kill")
+    let _ = Command::new("kill")
         .args(["-TERM", &pty.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(status.success());
-    assert_eq!(pty.wait_exit(), 143);
+        .stderr(Stdio::null())
+        .status();
+    // It may have left by itself.
+    assert!(matches!(pty.wait_exit(), 0 | 143));
 }
 
 #[test]
@@ -30,6 +30,8 @@ fn a_session_is_recorded_and_played_again_without_its_server() {
             pty.wait_for("online");
             pty.send("plain\r");
             pty.wait_for("Say help to see the list here.");
+            // Leaving is in the recording; who plays it stays.
+            pty.send("\x04");
         });
         let text = read(&file);
         assert!(
