@@ -9,6 +9,8 @@ mod config;
 mod export;
 #[path = "verbs/listen.rs"]
 mod listen;
+#[path = "verbs/readme.rs"]
+mod readme;
 #[path = "verbs/recording.rs"]
 mod recording;
 

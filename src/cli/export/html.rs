@@ -3,9 +3,16 @@
 
 use super::super::{record, words};
 use super::{Files, Format, Head};
-use crate::domain::{Author, Entry, EntryBody, Message, MessageSort, ToolCall, ToolStatus};
+use crate::domain::{
+    Attachment, AttachmentState, Author, Entry, EntryBody, Message, MessageSort, ToolCall,
+    ToolStatus,
+};
 use crate::render::{escape_html, html};
-use std::io::{self, Write};
+use base64::Engine as _;
+use std::io::{self, Read, Write};
+
+/// A larger picture is named and not put in.
+const LARGEST_PICTURE: u64 = 3_000_000;
 
 #[derive(Default)]
 pub struct Html {
@@ -23,7 +30,7 @@ impl Format for Html {
         writeln!(
             out,
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <title>{name}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header><h1>{name}</h1>\n\
@@ -104,9 +111,40 @@ impl Html {
                 escape_html(file.media_type.as_str()),
                 size.unwrap_or_default()
             )?;
+            if let Some((kind, bytes)) = picture(file) {
+                let data = base64::engine::general_purpose::STANDARD.encode(bytes);
+                writeln!(
+                    out,
+                    "<img alt=\"{}\" src=\"data:{kind};base64,{data}\">",
+                    escape_html(file.name.as_str())
+                )?;
+            }
         }
         writeln!(out, "</article>")
     }
+}
+
+/// The bytes of a picture that lies here, by what they are and not by what they are called. Only
+/// kinds that hold nothing but a picture.
+fn picture(file: &Attachment) -> Option<(&'static str, Vec<u8>)> {
+    let AttachmentState::Present { path } = &file.state else {
+        return None;
+    };
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .ok()?
+        .take(LARGEST_PICTURE + 1)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    if bytes.len() as u64 > LARGEST_PICTURE {
+        return None;
+    }
+    let kind = infer::get(&bytes)?.mime_type();
+    matches!(
+        kind,
+        "image/png" | "image/jpeg" | "image/gif" | "image/webp"
+    )
+    .then_some((kind, bytes))
 }
 
 fn call(out: &mut dyn Write, tool: &ToolCall) -> io::Result<()> {
