@@ -19,9 +19,20 @@ fn every_prefix_laid_out_step_by_step_equals_a_layout_from_scratch() {
         let options = Options::new(60);
         let colours = Colours::default();
         let mut grown = Layout::default();
-        for (end, _) in source.char_indices().chain([(source.len(), ' ')]) {
+        // Of the long ones not every step is laid out from scratch as well, but those around the
+        // ends of lines are, where blocks begin and end.
+        let is_long = source.len() > 700;
+        for (number, (end, _)) in source
+            .char_indices()
+            .chain([(source.len(), ' ')])
+            .enumerate()
+        {
             let prefix = &source[..end];
             grown.update(prefix, &options, &colours);
+            let is_at_line_end = source[end..].starts_with('\n') || prefix.ends_with('\n');
+            if is_long && number % 7 != 0 && !is_at_line_end && end < source.len() {
+                continue;
+            }
             let scratch = render::markdown(prefix, &options);
             assert_eq!(
                 shown(grown.rows()),

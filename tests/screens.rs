@@ -452,6 +452,24 @@ fn tools_unfolded_files_notices_and_text_of_the_world() {
 }
 
 #[test]
+fn text_from_right_to_left_is_isolated_from_what_stands_beside_it() {
+    let mut state = busy();
+    let mut chat = Chat::new(20);
+    chat.agent("**שלום** with English\n\n| שם | value |\n|---|---|\n| אחד | 1 |\n\nplain");
+    here(&mut state).timeline.entries = chat.entries;
+    let theme = Theme::named("dark", Depth::TrueColor).unwrap();
+    let (buffer, drawn) = frame(&state, 120, 40, &theme);
+    let rows: Vec<String> = text(&buffer, &drawn).lines().map(str::to_owned).collect();
+    let row = |part: &str| rows.iter().find(|row| row.contains(part)).unwrap();
+    // A sentence as a whole, a cell by itself, and the frames between them stay outside.
+    let shows = |part: &str, whole: &str| assert!(row(part).contains(whole), "{}", row(part));
+    shows("English", "\u{2068}שלום with English\u{2069}");
+    shows("value", "│ \u{2068}שם\u{2069}  │ value │");
+    shows("אחד", "│ \u{2068}אחד\u{2069} │ 1");
+    assert!(!row("plain").contains('\u{2068}'));
+}
+
+#[test]
 fn a_question_and_a_picker() {
     let mut state = busy();
     let choice = |value: &str, is_current| Choice {

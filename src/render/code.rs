@@ -38,7 +38,7 @@ pub(super) fn rows(
         for row in super::diff::lines(text, inner - BAR, options) {
             push(prefix, row, rows);
         }
-        prefix.pop();
+        prefix.pop_part();
     } else if !code.text.is_empty() {
         let whole = whole_lines(code.text);
         let job = if code.is_closed {
@@ -104,7 +104,7 @@ pub(super) fn line_rows(
     for row in fit_line(spans, inner - BAR, options) {
         push(prefix, row, rows);
     }
-    prefix.pop();
+    prefix.pop_part();
 }
 
 /// Cells of the bar before code.

@@ -291,6 +291,13 @@ impl Prefix {
         }
     }
 
+    /// Ends what `push` began last, within whatever container.
+    pub fn pop_part(&mut self) {
+        if let Some(part) = self.parts.pop() {
+            self.width -= part.width;
+        }
+    }
+
     /// Whether the mark of the innermost container waits for its row.
     pub fn has_mark(&self) -> bool {
         self.hidden == 0 && self.parts.last().is_some_and(|p| p.first.is_some())

@@ -50,7 +50,7 @@ impl Options {
             wrap_code: true,
             code_shift: 0,
             ascii: false,
-            side_by_side_from: 140,
+            side_by_side_from: 110,
         }
     }
 

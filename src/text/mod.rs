@@ -10,7 +10,7 @@ mod unmarked;
 mod width;
 
 pub use growing::{GrowingText, common_prefix};
-pub use names::mixes_scripts;
+pub use names::{is_right_to_left, mixes_scripts};
 pub use safe::{SafeText, clean_line};
 pub use unmarked::unmarked;
 pub use width::{

@@ -22,9 +22,24 @@ pub fn mixes_scripts(name: &str) -> bool {
     })
 }
 
+/// Whether a text has letters that are read from right to left.
+pub fn is_right_to_left(text: &str) -> bool {
+    use unicode_bidi::BidiClass::{AL, R};
+    // Most text has none, and their blocks begin here.
+    text.chars()
+        .any(|c| c >= '\u{590}' && matches!(unicode_bidi::bidi_class(c), R | AL))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::mixes_scripts;
+    use super::{is_right_to_left, mixes_scripts};
+
+    #[test]
+    fn letters_from_right_to_left_are_noticed() {
+        assert!(is_right_to_left("see שלום"));
+        assert!(is_right_to_left("مرحبا"));
+        assert!(!is_right_to_left("日本 «é» 1"));
+    }
 
     #[test]
     fn a_word_of_two_scripts_is_noticed() {

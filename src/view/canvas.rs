@@ -3,7 +3,7 @@
 use super::glyphs::Glyphs;
 use super::theme::{Role, Theme};
 use crate::app::screen::Target;
-use crate::text::{graphemes, truncate, width};
+use crate::text::{graphemes, is_right_to_left, truncate, width};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -140,6 +140,44 @@ impl Canvas<'_> {
         cells: u16,
         style: Style,
     ) -> u16 {
+        let end = self.put_part(x, y, text, cells, style);
+        if is_right_to_left(text) {
+            self.isolate(x, end, y);
+        }
+        end
+    }
+
+    /// Keeps terminals that reorder letters from right to left from reordering across what stands
+    /// beside this part of a row. Nothing is reordered here.
+    pub(crate) fn isolate(&mut self, from: u16, to: u16, y: u16) {
+        const BEGIN: char = '\u{2068}';
+        const END: char = '\u{2069}';
+        let area = self.buffer.area;
+        let to = to.min(area.right());
+        if from >= to || y < area.top() || y >= area.bottom() {
+            return;
+        }
+        let mut last = from;
+        let mut at = from;
+        while at < to {
+            last = at;
+            at += u16::try_from(width(self.buffer[(at, y)].symbol()))
+                .unwrap_or(1)
+                .max(1);
+        }
+        let first = &mut self.buffer[(from, y)];
+        if first.symbol().starts_with(BEGIN) {
+            return;
+        }
+        let symbol = format!("{BEGIN}{}", first.symbol());
+        first.set_symbol(&symbol);
+        let last = &mut self.buffer[(last, y)];
+        let symbol = format!("{}{END}", last.symbol());
+        last.set_symbol(&symbol);
+    }
+
+    /// Puts a part of a row that is isolated as a whole.
+    pub(crate) fn put_part(&mut self, x: u16, y: u16, text: &str, cells: u16, style: Style) -> u16 {
         let area = self.buffer.area;
         if y < area.top() || y >= area.bottom() {
             return x;

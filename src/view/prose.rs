@@ -6,6 +6,7 @@ use super::theme::{Depth, Role};
 use crate::app::screen::Target;
 use crate::domain::Body;
 use crate::render::{self, Colours, Emphasis, Layout, Options, Tint};
+use crate::text::is_right_to_left;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use std::sync::Arc;
@@ -111,13 +112,24 @@ pub(crate) fn put_row(
     is_dim: bool,
 ) -> u16 {
     let mut x = area.x;
+    // Between frames, text is isolated as one.
+    let mut from = x;
+    let mut is_isolated = false;
     for span in &row.spans {
         if canvas.is_bare && span.role.is_frame() {
             continue;
         }
         let style = style(canvas, span.role, span.emphasis, is_dim);
         let start = x;
-        x = canvas.put_styled(x, y, &span.text, area.right().saturating_sub(x), style);
+        if span.role.is_frame() && std::mem::take(&mut is_isolated) {
+            canvas.isolate(from, x, y);
+        }
+        x = canvas.put_part(x, y, &span.text, area.right().saturating_sub(x), style);
+        if span.role.is_frame() {
+            from = x;
+        } else {
+            is_isolated |= is_right_to_left(&span.text);
+        }
         if let Some(link) = &span.link
             && x > start
         {
@@ -132,6 +144,9 @@ pub(crate) fn put_row(
                 target: Arc::clone(link),
             });
         }
+    }
+    if is_isolated {
+        canvas.isolate(from, x, y);
     }
     x
 }

@@ -8,6 +8,7 @@ use super::words;
 use crate::app::screen::{Pane, SidebarRow, Target};
 use crate::app::state::{AccountState, Conversation, State};
 use crate::domain::{ConversationId, ConversationKind, LinkState, Unread};
+use crate::text::mixes_scripts;
 use ratatui::layout::Rect;
 use ratatui::style::Color;
 
@@ -260,6 +261,9 @@ fn conversation_row(
         .indented(if is_thread { 4 } else { 2 })
         .and(format!("{} ", mark(conversation, g)), Role::Muted)
         .and(name, name_role);
+    if mixes_scripts(name) {
+        row = row.and(format!(" {}", g.lookalike), Role::Warning);
+    }
     if info.kind == ConversationKind::Default {
         row = row.and(format!(" {}", g.home), Role::Muted);
     }

@@ -18,7 +18,7 @@ mod profile;
 #[path = "table/terminal.rs"]
 mod terminal;
 
-use gateway::{Answer, END, Gateway, UPDATES};
+use gateway::{Answer, Gateway, UPDATES, end};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -286,9 +286,11 @@ fn stream(table: &mut Table, runs: usize) {
     let (mut cpu, mut bytes, mut last) = (Vec::new(), Vec::new(), Vec::new());
     for run in 0..runs {
         terminal.quiet(Duration::from_millis(500));
-        terminal.watch(|screen| screen.contents().contains(END));
+        let id = format!("a{run}");
+        let last_words = end(&id);
+        terminal.watch(move |screen| screen.contents().contains(&last_words));
         let (cpu_before, bytes_before) = (terminal.cpu(), terminal.bytes());
-        gateway.stream(&format!("a{run}"));
+        gateway.stream(&id);
         let sent = gateway.sent();
         let found = terminal.found("the end of the answer");
         assert!(sent.began.elapsed() > Duration::from_secs(14));
@@ -296,7 +298,6 @@ fn stream(table: &mut Table, runs: usize) {
         cpu.push((terminal.cpu() - cpu_before).as_secs_f64());
         bytes.push((terminal.bytes() - bytes_before) as f64 / 1000.0);
         last.push(ms(found.saturating_duration_since(sent.final_text)));
-        away(&terminal);
     }
     let frames: Vec<String> = answer.frames().collect();
     let began = Instant::now();
@@ -344,7 +345,6 @@ fn stream(table: &mut Table, runs: usize) {
         terminal.send("\x7f\x7f");
         median.push(percentile(&mut samples, 50));
         p95.push(percentile(&mut samples, 95));
-        away(&terminal);
     }
     median.sort_by(f64::total_cmp);
     let beside = format!("median {} ms", short(median[median.len() / 2]));
@@ -355,15 +355,6 @@ fn stream(table: &mut Table, runs: usize) {
         "ms",
         beside,
     );
-}
-
-/// Scrolls until the end of the answer is out of sight, and back to where the next one will come.
-fn away(terminal: &Terminal) {
-    terminal.send("\x1b[5~\x1b[5~\x1b[5~");
-    terminal.watch(|screen| !screen.contents().contains(END));
-    terminal.found("older text");
-    terminal.send("\x1b[1;5F");
-    terminal.quiet(Duration::from_millis(300));
 }
 
 fn long(table: &mut Table, runs: usize) {

@@ -71,6 +71,20 @@ pub const ALL: &[(&str, &str)] = &[
         "**שלום**, זה טקסט מעורב with English and `code` בתוך משפט.\n\n- العنصر الأول\n- می‌خواهم\n\n| שם | value |\n|---|---|\n| אחד | 1 |\n",
     ),
     ("answer: runbook", ANSWER_RUNBOOK),
+    ("answer: config", include_str!("answers/config.md")),
+    ("answer: html", include_str!("answers/html.md")),
+    ("answer: incident", include_str!("answers/incident.md")),
+    ("answer: letter", include_str!("answers/letter.md")),
+    ("answer: links", include_str!("answers/links.md")),
+    ("answer: maths", include_str!("answers/maths.md")),
+    ("answer: nested", include_str!("answers/nested.md")),
+    ("answer: plan", include_str!("answers/plan.md")),
+    ("answer: rust", include_str!("answers/rust.md")),
+    ("answer: shell", include_str!("answers/shell.md")),
+    ("answer: sql", include_str!("answers/sql.md")),
+    ("answer: travel", include_str!("answers/travel.md")),
+    ("answer: typescript", include_str!("answers/typescript.md")),
+    ("answer: unicode", include_str!("answers/unicode.md")),
 ];
 
 const ANSWER_BUILD: &str = r#"# Why the build fails

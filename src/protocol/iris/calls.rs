@@ -16,7 +16,7 @@ use crate::domain::{
 };
 use crate::protocol::decode::{TOOL_TEXT_LIMIT, bounded};
 use crate::protocol::tools;
-use crate::text::{SafeText, graphemes, width};
+use crate::text::SafeText;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -49,7 +49,7 @@ impl Iris {
             SafeText::label(&tool.preview)
         };
         call.arguments = tools::readable(&tool.args);
-        call.emoji = emoji(&tool.emoji);
+        call.emoji = SafeText::glyph(&tool.emoji);
         call.started = Some(now);
         if tool.name != CLARIFY {
             self.tell_tool(&conversation, call);
@@ -276,13 +276,4 @@ fn print(tool: &ToolEnd) -> String {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect()
-}
-
-/// One picture character of at most two cells.
-fn emoji(text: &str) -> SafeText {
-    graphemes(text.trim())
-        .next()
-        .map(SafeText::label)
-        .filter(|cluster| width(cluster.as_str()) <= 2)
-        .unwrap_or_default()
 }

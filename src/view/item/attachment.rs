@@ -3,6 +3,7 @@
 use super::Scene;
 use crate::app::screen::Target;
 use crate::domain::{Attachment, AttachmentId, AttachmentKind, AttachmentState, Direction};
+use crate::text::mixes_scripts;
 use crate::view::canvas::Row;
 use crate::view::theme::Role;
 use crate::view::words;
@@ -51,6 +52,7 @@ pub(crate) fn row(scene: &Scene<'_>, attachment: &Attachment) -> Row {
     };
     let row = Row::of(format!("{} ", g.attachment), Role::Accent)
         .and(name, Role::Strong)
+        .and(lookalike(scene, name), Role::Warning)
         .and("  ", Role::Muted)
         .and(facts.join(&between), Role::Muted)
         .and("  ", Role::Muted)
@@ -102,5 +104,14 @@ pub(crate) fn kind(kind: AttachmentKind) -> &'static str {
         AttachmentKind::Voice => "voice message",
         AttachmentKind::Video => "video",
         AttachmentKind::Document => "file",
+    }
+}
+
+/// A mark behind a name that may pass for another one.
+fn lookalike(scene: &Scene<'_>, name: &str) -> String {
+    if mixes_scripts(name) {
+        format!(" {}", scene.glyphs.lookalike)
+    } else {
+        String::new()
     }
 }

@@ -14,8 +14,10 @@ use trialogue::store::fixture;
 pub const UPDATES: usize = 3_000;
 /// Between two of them.
 pub const EVERY: Duration = Duration::from_millis(5);
-/// Stands in the final text only.
-pub const END: &str = "This is the very end.";
+/// What stands in the final text of a message only.
+pub fn end(id: &str) -> String {
+    format!("The very end of {id}.")
+}
 
 /// An answer, cut into the pieces it comes in.
 pub struct Answer {
@@ -56,7 +58,7 @@ impl Answer {
     }
 
     fn stop(&self, id: &str) -> String {
-        let text = format!("{}{}", self.escaped, quoted(&format!("\n\n{END}")));
+        let text = format!("{}{}", self.escaped, quoted(&format!("\n\n{}", end(id))));
         frame("message.stop", id, "final_text", &text)
     }
 
