@@ -153,6 +153,96 @@ fn the_server_dies_in_the_middle_of_an_answer_and_everything_is_found_again_once
 }
 
 #[test]
+fn a_killed_server_comes_back_with_its_disk_and_everything_is_there_as_it_has_it() {
+    let home = tempfile::tempdir().unwrap();
+    let disk = home.path().join("disk");
+    let keep = ["--state", disk.to_str().unwrap()];
+    let mut served = Served::start_with(home.path(), "127.0.0.1:0", &["speed=200"], &keep);
+    add_account(home.path(), "here", served.gateway("pheby"));
+    let mut pty = chat(home.path(), &served, "pheby");
+    pty.wait_for("online");
+    pty.send("\x18n");
+    pty.wait_for("New conversation");
+    pty.send("Killed\r");
+    pty.wait_for("message Killed");
+    pty.send("approve\r");
+    pty.wait_for("Alt+A answers");
+    pty.send("\x1ba");
+    pty.wait_for("the agent is told no");
+    pty.keep_sending("\r", "the line for a reason", |screen| {
+        screen.contains("Enter accept")
+    });
+    pty.send("not today\r");
+    pty.wait_for("I leave the old releases alone");
+    pty.send("\x1b");
+    pty.wait_for("Esc again stops");
+    pty.send("\x1b");
+    pty.wait_for("stopped");
+    pty.send("long\r");
+    pty.wait_for("How we found it");
+
+    // In the middle of the answer.
+    served.kill();
+    pty.wait_for("offline");
+    pty.send("said into the dark\r");
+    pty.wait_for("1 queued");
+    let address = served.address();
+    let _served = Served::start_with(home.path(), &address, &["speed=400"], &keep);
+    pty.wait_for("The run was lost");
+    // What waited goes out by itself, and is answered.
+    pty.wait_for("Say help to see the list here.");
+    pty.wait_gone("it waits until the agent has finished");
+    signal_to(&pty, "TERM");
+    assert_eq!(pty.wait_exit(), 143);
+
+    let book = std::fs::read(disk.join("pheby.json")).unwrap();
+    let book: serde_json::Value = serde_json::from_slice(&book).unwrap();
+    let there: Vec<(String, String)> = book["conversations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|conversation| conversation["name"] == "Killed")
+        .flat_map(|conversation| conversation["messages"].as_array().unwrap())
+        .map(|message| said(message, "role"))
+        .collect();
+    let exported = support::served::run(
+        home.path(),
+        &["export", "Killed", "--format", "json", "--offline"],
+    );
+    let exported: serde_json::Value = serde_json::from_slice(&exported.stdout).unwrap();
+    let mut here: Vec<(String, String)> = exported["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|entry| entry["event"] == "message" && entry["author"] != "system")
+        .map(|entry| said(entry, "author"))
+        .collect();
+    // What the server never finished is kept here, once, where it was seen.
+    let cut: Vec<_> = here
+        .iter()
+        .filter(|message| !there.contains(message))
+        .cloned()
+        .collect();
+    assert!(cut.len() <= 2, "{cut:#?}");
+    assert!(
+        cut.iter()
+            .filter(|(_, text)| text.contains("How we found it"))
+            .count()
+            == 1,
+        "{cut:#?}"
+    );
+    here.retain(|message| there.contains(message));
+    assert_eq!(here, there);
+    assert!(there.iter().any(|(_, text)| text == "said into the dark"));
+}
+
+/// Who said it and what, as the server and an export write it.
+fn said(message: &serde_json::Value, who: &str) -> (String, String) {
+    let word = |name: &str| message[name].as_str().unwrap().trim().to_owned();
+    (word(who), word("text"))
+}
+
+#[test]
 fn the_terminal_is_given_back_on_every_way_out() {
     for (signal, code) in [("TERM", 143), ("HUP", 129), ("QUIT", 131), ("INT", 130)] {
         let home = tempfile::tempdir().unwrap();

@@ -24,6 +24,8 @@ mod omi;
 mod pheby;
 #[path = "recordings/program.rs"]
 mod program;
+#[path = "recordings/words.rs"]
+mod words;
 
 use driver_lab::{Lab, LabSetup, command, event_line};
 use serde_json::{Value, json};

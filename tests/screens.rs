@@ -106,6 +106,7 @@ fn an_answer_that_streams() {
         command: None,
         started: before(7),
         last_activity: before(0),
+        stopping_since: None,
     });
     let mut chat = everything();
     let answer = chat.agent("The tests need a running database, so I start one and");
@@ -697,6 +698,7 @@ fn a_link_that_is_down_a_queue_and_an_agent_that_asks_nobody() {
         command: None,
         started: before(200),
         last_activity: before(48),
+        stopping_since: None,
     });
     conversation.viewport.delta = -12;
     conversation.viewport.new_below = 3;

@@ -4,10 +4,10 @@
 use super::effect::Effect;
 use super::screen::overlay::Overlay;
 use super::state::{Pending, State};
-use super::{conversation, decisions, media, outbox, windows};
+use super::{conversation, decisions, media, outbox, runs, windows};
 use crate::domain::{
-    AccountId, Command, CommandId, CommandOutcome, ConversationId, Moment, RefusalCode, Reply,
-    SearchHit, Severity,
+    AccountId, Command, CommandId, CommandOutcome, ConversationCommand, ConversationId, Moment,
+    RefusalCode, Reply, SearchHit, Severity,
 };
 
 /// Gives a command to the driver of an account and remembers what it is for.
@@ -72,6 +72,7 @@ pub fn on_outcome(
             state.redraw(super::state::Redraw::Now);
             other(state, now, account, "The message was not deleted", outcome)
         }
+        Pending::Stop { conversation } => stopped(state, now, account, &conversation, outcome),
         Pending::Other(start) => other(state, now, account, start, outcome),
         Pending::Search => {
             searched(state, account, outcome);
@@ -161,6 +162,39 @@ fn created(
             Vec::new()
         }
     }
+}
+
+/// Taken by the server, a stop ends with its run. Refused, it leaves a run that works on, or one that
+/// the server does not know: then it is asked what there is.
+fn stopped(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    id: &ConversationId,
+    outcome: CommandOutcome,
+) -> Vec<Effect> {
+    if matches!(outcome, CommandOutcome::Done(_)) {
+        return Vec::new();
+    }
+    runs::not_stopped(state, account, id);
+    let is_unknown = matches!(
+        &outcome,
+        CommandOutcome::Refused(refusal) if refusal.code == RefusalCode::NotFound
+    );
+    let mut effects = other(state, now, account, "The run was not stopped", outcome);
+    if is_unknown {
+        effects.extend(issue(
+            state,
+            account,
+            Command::Conversation(ConversationCommand::Open {
+                conversation: id.clone(),
+            }),
+            Pending::Open {
+                conversation: id.clone(),
+            },
+        ));
+    }
+    effects
 }
 
 fn other(

@@ -5,7 +5,7 @@
 use super::effect::Effect;
 use super::screen::overlay::Overlay;
 use super::state::{Redraw, State};
-use super::{conversation, drafts, start};
+use super::{conversation, drafts, runs, start};
 use crate::domain::{LinkState, Lookup, Moment};
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ pub fn due(state: &mut State, now: Moment) -> Vec<Effect> {
     if popup_arms(state).is_some_and(has_come) {
         state.redraw(Redraw::Now);
     }
-    let mut effects = Vec::new();
+    let mut effects = runs::give_up_stops(state, now);
     if state.store_retry.take_if(|at| has_come(*at)).is_some() {
         // Even an empty batch takes along what could not be written before.
         effects.push(state.commit(Vec::new()));
@@ -148,6 +148,7 @@ pub fn next(state: &State) -> Option<Moment> {
         .chain(popup_arms(state).filter(|at| at.mono_ms > state.now.mono_ms))
         .chain(start::next_stale(state))
         .chain(state.store_retry)
+        .chain(runs::next_unconfirmed(state))
         .min_by_key(|at| at.mono_ms);
     for here in state
         .accounts

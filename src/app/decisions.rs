@@ -9,7 +9,7 @@ mod ends;
 pub(super) use ends::{conversation_gone, on_outcome, on_snapshot, run_ended};
 
 use super::effect::Effect;
-use super::screen::overlay::{DecisionPopup, Overlay};
+use super::screen::overlay::{DecisionPopup, Line, Overlay};
 use super::state::{Pending, Redraw, State};
 use super::{attention, conversation};
 use crate::domain::{
@@ -276,6 +276,8 @@ pub fn open_popup(state: &mut State, account: &AccountId, id: &DecisionId) {
         return;
     };
     let selected = super::screen::decision::first_focus(decision);
+    // Where words are the only answer, they can be typed at once.
+    let typing = super::screen::decision::takes_only_words(decision).then(Line::default);
     close_popup(state, account, id);
     state.screen.overlays.push(Overlay::Decision(DecisionPopup {
         account: account.clone(),
@@ -285,7 +287,7 @@ pub fn open_popup(state: &mut State, account: &AccountId, id: &DecisionId) {
         scroll: 0,
         end_seen: false,
         always_asked: false,
-        typing: None,
+        typing,
     }));
     state.redraw(Redraw::Now);
 }
@@ -315,7 +317,7 @@ fn set_phase(state: &mut State, account: &AccountId, id: &ConversationId) {
         return;
     };
     run.phase = match (&run.phase, waits) {
-        (RunPhase::Cancelling, _) => RunPhase::Cancelling,
+        (RunPhase::Cancelling | RunPhase::StopUnconfirmed, _) => run.phase.clone(),
         (_, true) => RunPhase::WaitingForDecision,
         (RunPhase::WaitingForDecision, false) => RunPhase::Working,
         (phase, false) => phase.clone(),

@@ -23,8 +23,8 @@ use super::{conversation, drafts, media, windows};
 use crate::domain::{
     AccountId, Attachment, AttachmentId, AttachmentKind, AttachmentSource, AttachmentState, Author,
     Body, ChatCommand, Command, CommandId, ConversationId, Delivery, Direction, Entry, EntryBody,
-    Message, MessageKey, MessageSort, Moment, OutboxRecord, OutgoingFile, Severity, TransferId,
-    Write,
+    Message, MessageKey, MessageSort, Moment, OutboxRecord, OutgoingFile, Run, Severity,
+    TransferId, Write,
 };
 use crate::text::SafeText;
 
@@ -270,7 +270,8 @@ fn may_go(
     if mode == SendMode::Now || is_slash || is_answer {
         return true;
     }
-    let is_run_in_the_way = here.run.is_some() && !of.account.capabilities.queues_messages.is_yes();
+    let is_run_in_the_way = here.run.as_ref().is_some_and(Run::is_in_the_way)
+        && !of.account.capabilities.queues_messages.is_yes();
     let is_first = of
         .outbox
         .iter()
@@ -380,7 +381,8 @@ fn may_go_next(state: &State, account: &AccountId, conversation: &ConversationId
             && row.delivery == Delivery::InFlight
             && row.instance == state.ids.instance
     });
-    let is_run_in_the_way = here.run.is_some() && !of.account.capabilities.queues_messages.is_yes();
+    let is_run_in_the_way = here.run.as_ref().is_some_and(Run::is_in_the_way)
+        && !of.account.capabilities.queues_messages.is_yes();
     !has_flight && !is_run_in_the_way
 }
 

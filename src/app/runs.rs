@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// A run that nobody here began, so soon after a reconnect, is the server taking up its own work.
 const OWN_WORK: Duration = Duration::from_secs(60);
+/// A stop that the server has not confirmed for so long is not waited for.
+pub const STOP_WAIT: Duration = Duration::from_secs(10);
 
 /// Takes one event of a run.
 pub fn on_event(
@@ -163,6 +165,7 @@ fn started(
         command,
         started: now,
         last_activity: now,
+        stopping_since: None,
     });
     conversation.run_has_answer = false;
     conversation.run_is_foreign = command.is_none() && is_stated && is_after_reconnect;
@@ -186,11 +189,65 @@ fn phase_changed(
     };
     active.last_activity = now;
     // What still comes in after our stop does not make it a working run again.
-    let is_stopping = active.phase == RunPhase::Cancelling && phase == RunPhase::Working;
+    let is_stopping = active.stopping_since.is_some()
+        && matches!(phase, RunPhase::Working | RunPhase::Cancelling);
     if active.phase != phase && !is_stopping {
-        active.phase = phase;
+        if phase == RunPhase::Cancelling {
+            active.stop(now);
+        } else {
+            active.phase = phase;
+        }
         state.redraw_for(account, id);
     }
+}
+
+/// The stop of a run was refused or never left: it works on.
+pub(super) fn not_stopped(state: &mut State, account: &AccountId, id: &ConversationId) {
+    if let Some(run) = state
+        .conversation_mut(account, id)
+        .and_then(|here| here.run.as_mut())
+        && run.stopping_since.take().is_some()
+    {
+        run.phase = RunPhase::Working;
+        state.redraw_for(account, id);
+    }
+}
+
+/// When the next stop has waited long enough for the server's word.
+pub(super) fn next_unconfirmed(state: &State) -> Option<Moment> {
+    state
+        .accounts
+        .iter()
+        .flat_map(|of| of.conversations.values())
+        .filter_map(|here| here.run.as_ref())
+        .filter(|run| run.phase == RunPhase::Cancelling)
+        .filter_map(|run| Some(run.stopping_since?.after(STOP_WAIT)))
+        .min_by_key(|at| at.mono_ms)
+}
+
+/// Runs whose stop the server does not confirm are not waited for any more.
+pub(super) fn give_up_stops(state: &mut State, now: Moment) -> Vec<Effect> {
+    let mut given_up = Vec::new();
+    for of in &mut state.accounts {
+        for (id, here) in &mut of.conversations {
+            if let Some(run) = &mut here.run
+                && run.phase == RunPhase::Cancelling
+                && run
+                    .stopping_since
+                    .is_some_and(|since| now.since(since) >= STOP_WAIT)
+            {
+                run.phase = RunPhase::StopUnconfirmed;
+                given_up.push((of.account.id.clone(), id.clone()));
+            }
+        }
+    }
+    if !given_up.is_empty() {
+        state.redraw(Redraw::Now);
+    }
+    given_up
+        .into_iter()
+        .flat_map(|(account, id)| outbox::release(state, now, &account, &id))
+        .collect()
 }
 
 /// Something of the active run was seen; `has_text` when it said something to the person.
@@ -370,6 +427,7 @@ fn resumed(
             command: None,
             started: now,
             last_activity: now,
+            stopping_since: None,
         });
     }
     state.redraw(Redraw::Now);
@@ -491,5 +549,6 @@ fn started_at(run: RunId, since_ms: Option<i64>, now: Moment) -> Run {
         command: None,
         started,
         last_activity: now,
+        stopping_since: None,
     }
 }

@@ -9,9 +9,12 @@ use crate::domain::{
     AccountId, Appearance, Command, ConversationCommand, ConversationId, Moment, Severity,
 };
 use crate::text::SafeText;
+use std::path::PathBuf;
 
 /// Frames kept for the inspector.
 const TAPPED: usize = 500;
+/// Saved files that are named in one toast.
+const SAVED_NAMES: usize = 4;
 
 /// Takes one reply.
 pub fn on_reply(state: &mut State, now: Moment, reply: ShellReply) -> Vec<Effect> {
@@ -63,7 +66,7 @@ pub fn on_reply(state: &mut State, now: Moment, reply: ShellReply) -> Vec<Effect
         ShellReply::Saved { path, error } => {
             match error {
                 Some(error) => state.say(Severity::Error, format!("Not saved: {error}")),
-                None => state.say(Severity::Info, format!("Saved as {}.", path.display())),
+                None => saved(state, path),
             }
             Vec::new()
         }
@@ -109,6 +112,47 @@ pub fn on_reply(state: &mut State, now: Moment, reply: ShellReply) -> Vec<Effect
 }
 
 /// An icon goes to the server together with the colour, which would be cleared without it.
+/// One toast for all files that were saved in a row.
+fn saved(state: &mut State, path: PathBuf) {
+    let before = SafeText::prose(&saved_words(&state.screen.saved));
+    let toasts = &mut state.screen.toasts;
+    match toasts.iter().position(|toast| toast.text == before) {
+        Some(standing) => {
+            toasts.remove(standing);
+        }
+        None => state.screen.saved.clear(),
+    }
+    state.screen.saved.push(path);
+    let words = saved_words(&state.screen.saved);
+    state.say(Severity::Info, words);
+}
+
+fn saved_words(files: &[PathBuf]) -> String {
+    let Some(last) = files.last() else {
+        return String::new();
+    };
+    if files.len() == 1 {
+        return format!("Saved as {}.", last.display());
+    }
+    let folder = last.parent().map(|folder| folder.display().to_string());
+    let names: Vec<String> = files
+        .iter()
+        .filter_map(|file| file.file_name())
+        .take(SAVED_NAMES)
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    let more = match files.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "Saved {} files in {}: {}{more}.",
+        files.len(),
+        folder.unwrap_or_default(),
+        names.join(", ")
+    )
+}
+
 fn icon_loaded(
     state: &mut State,
     account: &AccountId,

@@ -141,6 +141,7 @@ fn restore_conversation(state: &mut State, stored: StoredConversation) -> Vec<Ef
 fn restore_row(state: &mut State, now: Moment, mut row: OutboxRecord) {
     let ours = state.ids.instance;
     let takes_over = state.takes_over;
+    let is_reader = state.read_only.is_some();
     let Some(of) = state.account_mut(&row.account.clone()) else {
         return;
     };
@@ -156,9 +157,16 @@ fn restore_row(state: &mut State, now: Moment, mut row: OutboxRecord) {
         return;
     }
     of.outbox.retain(|known| known.key != row.key);
+    if is_reader {
+        // The screen that writes sends it.
+        of.outbox.push(row);
+        of.outbox.sort_by_key(|row| row.position);
+        return;
+    }
     let account = row.account.clone();
     let key = row.key;
-    let is_stale = now.wall_ms - row.created_ms > STALE_MS;
+    let is_stale =
+        now.wall_ms - row.created_ms > STALE_MS || super::state::Ids::is_screen(row.instance);
     match row.delivery {
         Delivery::InFlight => {
             row.delivery = Delivery::Uncertain;
@@ -193,7 +201,7 @@ fn forget_sent_elsewhere(state: &mut State, stored: &[OutboxRecord]) {
 /// When the next foreign row becomes stale, so that the store is asked again; not while the last
 /// question may still be waiting for its answer.
 pub fn next_stale(state: &State) -> Option<Moment> {
-    if !state.takes_over || state.is_loading {
+    if !state.takes_over || state.is_loading || state.read_only.is_some() {
         return None;
     }
     let ours = state.ids.instance;

@@ -116,7 +116,31 @@ pub struct Ids {
     pub next: u64,
 }
 
+/// Set in the instance of a screen. There is one screen at a time in a profile, so what another one
+/// left behind has nobody else.
+const SCREEN: u64 = 1 << 62;
+
 impl Ids {
+    /// Counters from a random number: for a screen, or for a command without one.
+    pub fn from_random(random: u64, is_screen: bool) -> Self {
+        let instance = (random >> 1) & !SCREEN;
+        Self {
+            instance: if is_screen {
+                instance | SCREEN
+            } else {
+                instance
+            },
+            // 31 random bits above 32 bits to count in; the sign stays clear, as the store's numbers
+            // have one.
+            next: (random >> 33) << 32,
+        }
+    }
+
+    /// Whether this instance is, or was, a screen.
+    pub fn is_screen(instance: u64) -> bool {
+        instance & SCREEN != 0
+    }
+
     /// The next number; every key and id in this run comes from here.
     pub fn mint(&mut self) -> u64 {
         self.next += 1;
@@ -264,6 +288,10 @@ pub enum Pending {
     /// A message is being deleted on the server.
     Delete {
         message: MessageKey,
+    },
+    /// The run of this conversation is to stop.
+    Stop {
+        conversation: ConversationId,
     },
     /// Anything whose refusal is shown as a toast with this start.
     Other(&'static str),

@@ -551,7 +551,9 @@ impl Merger<'_> {
             return;
         };
         let key = self.timeline.at(old).map(|entry| entry.key);
-        if let Some(other) = self.timeline.find_remote(to) {
+        if let Some(other) = self.timeline.find_remote(to)
+            && self.timeline.at(other).map(|entry| entry.key) != key
+        {
             // Both were made: the one the reader saw first stays, with the newer content.
             let newer = self.timeline.at(other).and_then(Entry::message).cloned();
             self.remove(other);

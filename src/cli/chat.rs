@@ -163,7 +163,8 @@ pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engi
     })
     .map_err(|error| Failure::usage(error.to_string()))?;
     let settings = settings(global, &profile.config, place);
-    let ids = ids()?;
+    // Without a lock there may be a second screen.
+    let ids = ids(lock.is_some())?;
     let mut state = State::new(ids, settings, clock.now());
     state.takes_over = is_screen;
     state.kinds = kinds();
@@ -275,16 +276,12 @@ pub fn overrides(paths: &Paths, keymap: Keymap) -> (Keymap, Vec<String>) {
 }
 
 /// Ids with a random base, so that two running programs never mint the same.
-fn ids() -> Result<Ids, Failure> {
+fn ids(is_screen: bool) -> Result<Ids, Failure> {
     let mut bytes = [0_u8; 8];
     getrandom::fill(&mut bytes)
         .map_err(|error| Failure::usage(format!("no random numbers: {error}")))?;
     let random = u64::from_le_bytes(bytes);
-    // 31 random bits above 32 bits to count in; the sign stays clear, as the store's numbers have one.
-    Ok(Ids {
-        instance: random >> 1,
-        next: (random >> 33) << 32,
-    })
+    Ok(Ids::from_random(random, is_screen))
 }
 
 fn settings(global: &Global, config: &Config, place: Place) -> Settings {

@@ -34,7 +34,10 @@ pub fn run_recorded(
 
 /// What `--set` and `--scenario` say.
 fn options(demo: &Demo) -> Result<DemoOptions, Failure> {
-    let mut options = DemoOptions::default();
+    let mut options = DemoOptions {
+        state: demo.state.clone(),
+        ..DemoOptions::default()
+    };
     for pair in &demo.options {
         let (key, value) = pair
             .split_once('=')
@@ -72,7 +75,7 @@ fn serve(address: std::net::SocketAddr, options: DemoOptions) -> Result<Exit, Fa
             .await
             .map_err(|error| Failure {
                 exit: Exit::NoConnection,
-                text: format!("the gateways could not listen on {address}: {error}"),
+                text: format!("the gateways could not be started on {address}: {error}"),
             })?;
         for gateway in &served.gateways {
             let line = serde_json::json!({
@@ -86,10 +89,13 @@ fn serve(address: std::net::SocketAddr, options: DemoOptions) -> Result<Exit, Fa
             tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
                 .map_err(|error| Failure::usage(error.to_string()))?;
         tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
+            _ = tokio::signal::ctrl_c() => Ok(Exit::Done),
+            _ = terminate.recv() => Ok(Exit::Done),
+            end = served.wait() => end.map(|()| Exit::Done).map_err(|error| Failure {
+                exit: Exit::RunFailed,
+                text: format!("the gateways cannot go on: {error}"),
+            }),
         }
-        Ok(Exit::Done)
     })
 }
 

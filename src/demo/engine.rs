@@ -78,6 +78,14 @@ impl HttpAnswer {
     }
 }
 
+/// What a gateway has on its disk.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Kept {
+    pub book: serde_json::Value,
+    /// Bytes of files by their ids.
+    pub files: Vec<(String, bytes::Bytes)>,
+}
+
 /// A gateway without sockets or clock. Calls happen at the moment of the last `advance`.
 pub trait Gateway: Send {
     /// A client at that address wants in. The outputs may already refuse it.
@@ -92,6 +100,18 @@ pub trait Gateway: Send {
     fn advance(&mut self, now: u64) -> Vec<GatewayOutput>;
     /// When it next wants to be called; none means only when something comes in.
     fn due(&self) -> Option<u64>;
+    /// Another number whenever `kept` changed; none when nothing outlives the gateway.
+    fn revision(&self) -> Option<u64> {
+        None
+    }
+    /// What outlives the gateway.
+    fn kept(&self) -> Kept {
+        Kept::default()
+    }
+    /// Goes on with what an earlier gateway kept. The error says what cannot be read.
+    fn restore(&mut self, _: &Kept) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// What all demo gateways are made from.

@@ -14,6 +14,7 @@
 
 pub mod agent;
 mod assets;
+mod disk;
 pub mod engine;
 pub mod files;
 pub mod iris;

@@ -10,6 +10,8 @@ pub struct DemoOptions {
     /// Its `epoch` is set to the real time, unless `is_fixed_in_time`.
     pub setup: Setup,
     pub is_fixed_in_time: bool,
+    /// A folder that outlives the gateways behind sockets: what Pheby has on its disk.
+    pub state: Option<std::path::PathBuf>,
     pub pheby: pheby::Readings,
     pub iris: iris::Readings,
     pub omi: omi::Readings,
@@ -20,6 +22,7 @@ impl Default for DemoOptions {
         Self {
             setup: Setup::default(),
             is_fixed_in_time: false,
+            state: None,
             pheby: pheby::Readings::seen(),
             iris: iris::Readings::default(),
             omi: omi::Readings::showroom(),

@@ -4,7 +4,8 @@
 //! One task keeps each engine and alone touches it. Connections talk to it through bounded
 //! queues; it waits for a slow reader a bounded time and then cuts it, so memory stays bounded.
 
-use super::engine::{ConnectionId, Gateway, GatewayOutput, HttpAnswer, HttpCall};
+use super::disk::Disk;
+use super::engine::{ConnectionId, Gateway, GatewayOutput, HttpAnswer, HttpCall, Kept};
 use super::files::Content;
 use super::options::DemoOptions;
 use super::{iris, pheby};
@@ -59,7 +60,7 @@ pub struct ServedGateway {
 pub struct Served {
     pub gateways: Vec<ServedGateway>,
     pub address: SocketAddr,
-    tasks: Vec<JoinHandle<()>>,
+    tasks: Vec<JoinHandle<std::io::Result<()>>>,
 }
 
 impl Served {
@@ -68,12 +69,18 @@ impl Served {
         self.gateways.iter().find(|g| g.protocol == protocol)
     }
 
-    /// Waits for ever, or until the listener fails.
-    pub async fn wait(mut self) {
-        for task in &mut self.tasks {
-            // An ended task means the listener is gone; there is nothing to add.
-            let _ = task.await;
-        }
+    /// Waits for ever, or until one of them cannot go on; the error says why.
+    pub async fn wait(mut self) -> std::io::Result<()> {
+        let tasks = std::mem::take(&mut self.tasks);
+        let ends = tasks.into_iter().map(|task| {
+            Box::pin(async move {
+                match task.await {
+                    Ok(end) => end,
+                    Err(broken) => Err(std::io::Error::other(broken)),
+                }
+            })
+        });
+        futures_util::future::select_all(ends).await.0
     }
 }
 
@@ -113,9 +120,13 @@ pub async fn serve(address: SocketAddr, options: DemoOptions) -> std::io::Result
             Box::new(pheby::Pheby::new(setup.clone(), options.pheby)),
         ),
     ];
-    for (protocol, path, engine) in engines {
+    for (protocol, path, mut engine) in engines {
+        let disk = match &options.state {
+            Some(folder) => reopen(folder, protocol, engine.as_mut()).await?,
+            None => None,
+        };
         let (calls, inbox) = mpsc::channel(ENGINE_QUEUE);
-        tasks.push(tokio::spawn(keep(engine, inbox)));
+        tasks.push(tokio::spawn(keep(engine, disk, inbox)));
         keepers.push(Door { path, calls });
         gateways.push(ServedGateway {
             protocol,
@@ -144,6 +155,26 @@ pub async fn serve(address: SocketAddr, options: DemoOptions) -> std::io::Result
         address,
         tasks,
     })
+}
+
+/// Lets a gateway go on with what an earlier one left in the folder.
+async fn reopen(
+    folder: &std::path::Path,
+    protocol: &str,
+    engine: &mut dyn Gateway,
+) -> std::io::Result<Option<Disk>> {
+    let Some(mut disk) = Disk::open(folder, protocol, engine)? else {
+        return Ok(None);
+    };
+    if let Some(kept) = disk.read()? {
+        engine.restore(&kept).map_err(|problem| {
+            std::io::Error::other(format!("what is kept for {protocol} is damaged: {problem}"))
+        })?;
+    }
+    if let Some(kept) = disk.change(engine) {
+        disk.write(kept).await?;
+    }
+    Ok(Some(disk))
 }
 
 /// The way to one engine.
@@ -178,8 +209,20 @@ enum ToClient {
     Cut,
 }
 
-/// Owns an engine: turns calls and the passing of time into outputs for the clients.
-async fn keep(mut engine: Box<dyn Gateway>, mut inbox: mpsc::Receiver<Call>) {
+/// What has to be on the disk before anybody hears of it.
+fn changed<'a>(disk: &'a mut Option<Disk>, engine: &dyn Gateway) -> Option<(&'a mut Disk, Kept)> {
+    let disk = disk.as_mut()?;
+    let kept = disk.change(engine)?;
+    Some((disk, kept))
+}
+
+/// Owns an engine: turns calls and the passing of time into outputs for the clients. Ends early only
+/// when what must be kept cannot be written.
+async fn keep(
+    mut engine: Box<dyn Gateway>,
+    mut disk: Option<Disk>,
+    mut inbox: mpsc::Receiver<Call>,
+) -> std::io::Result<()> {
     let start = Instant::now();
     let now = |start: Instant| start.elapsed().as_millis() as u64;
     let mut clients: HashMap<ConnectionId, mpsc::Sender<ToClient>> = HashMap::new();
@@ -190,11 +233,14 @@ async fn keep(mut engine: Box<dyn Gateway>, mut inbox: mpsc::Receiver<Call>) {
         let call = tokio::select! {
             call = inbox.recv() => match call {
                 Some(call) => Some(call),
-                None => return,
+                None => return Ok(()),
             },
             () = tokio::time::sleep(pause.unwrap_or(Duration::from_secs(3600))) => None,
         };
         let due = engine.advance(now(start));
+        if let Some((disk, kept)) = changed(&mut disk, engine.as_ref()) {
+            disk.write(kept).await?;
+        }
         pass_on(&mut engine, &mut clients, due).await;
         let outputs = match call {
             None => Vec::new(),
@@ -228,10 +274,17 @@ async fn keep(mut engine: Box<dyn Gateway>, mut inbox: mpsc::Receiver<Call>) {
             }
             Some(Call::Http { call, answer }) => {
                 // A caller that went away needs no answer.
-                let _ = answer.send(engine.http(&call));
+                let reply = engine.http(&call);
+                if let Some((disk, kept)) = changed(&mut disk, engine.as_ref()) {
+                    disk.write(kept).await?;
+                }
+                let _ = answer.send(reply);
                 Vec::new()
             }
         };
+        if let Some((disk, kept)) = changed(&mut disk, engine.as_ref()) {
+            disk.write(kept).await?;
+        }
         pass_on(&mut engine, &mut clients, outputs).await;
     }
 }

@@ -16,6 +16,8 @@ pub enum RunPhase {
     WaitingForDecision,
     /// We asked it to stop.
     Cancelling,
+    /// We asked it to stop, and nothing came of it in time. It is no longer waited for.
+    StopUnconfirmed,
 }
 
 /// How a run ended.
@@ -43,4 +45,19 @@ pub struct Run {
     pub command: Option<CommandId>,
     pub started: Moment,
     pub last_activity: Moment,
+    /// Since when it was asked to stop.
+    pub stopping_since: Option<Moment>,
+}
+
+impl Run {
+    /// Whether messages wait for its end.
+    pub fn is_in_the_way(&self) -> bool {
+        self.phase != RunPhase::StopUnconfirmed
+    }
+
+    /// It is asked to stop.
+    pub fn stop(&mut self, now: Moment) {
+        self.phase = RunPhase::Cancelling;
+        self.stopping_since = Some(now);
+    }
 }

@@ -6,8 +6,10 @@
 //! - Every well-formed answer of the terminal is swallowed or reported, never typed.
 //! - A bracketed paste ends at its mark, after a second of silence, or is cut at a size; escape
 //!   sequences in it are taken out.
-//! - A carriage return followed at once by more text was not typed: the terminal pastes without
-//!   brackets. It is a line break and what follows is a paste.
+//! - A carriage return in a stream of text, with nothing but moments before and behind it, was not
+//!   typed: the terminal pastes without brackets. It is a line break and what follows is a paste. One
+//!   after a pause is the Enter key, whatever follows; and where the terminal is known to put
+//!   brackets around a paste, every one is.
 //! - Keys of other layouts act like the Latin letter on the same key when Ctrl or Alt is held.
 //!
 //! The same bytes give the same events however they are cut into reads.
@@ -143,6 +145,12 @@ pub struct Parser {
     burst: String,
     /// When the last byte came.
     last: Millis,
+    /// The byte at hand came after a pause, so what it begins was typed.
+    is_fresh: bool,
+    /// Something came in before.
+    has_heard: bool,
+    /// The terminal was seen to put brackets around a paste: what comes without them was typed.
+    knows_brackets: bool,
     /// Answers to a question for the cursor's position that are still out.
     positions: usize,
     events: Vec<TerminalEvent>,
@@ -158,6 +166,9 @@ impl Parser {
             partial_alt: false,
             burst: String::new(),
             last: 0,
+            is_fresh: false,
+            has_heard: false,
+            knows_brackets: false,
             positions: 0,
             events: Vec::new(),
         }
@@ -177,10 +188,13 @@ impl Parser {
     pub fn feed(&mut self, now: Millis, bytes: &[u8]) -> Vec<TerminalEvent> {
         self.run_out(now);
         if !bytes.is_empty() {
+            self.is_fresh = !self.has_heard || now >= self.last + millis(BURST_GAP);
+            self.has_heard = true;
             self.last = now;
         }
         for byte in bytes {
             self.byte(*byte);
+            self.is_fresh = false;
         }
         std::mem::take(&mut self.events)
     }
@@ -279,6 +293,7 @@ impl Parser {
                 bytes.push(byte);
                 if bytes.ends_with(PASTE_END) {
                     bytes.truncate(bytes.len() - PASTE_END.len());
+                    self.knows_brackets = true;
                     self.paste(&bytes);
                     return;
                 }
@@ -319,7 +334,14 @@ impl Parser {
                 self.end_burst();
                 self.place = Place::Escape { twice: false };
             }
-            b'\r' if !alt => self.burst.push('\r'),
+            b'\r' if !alt => {
+                let was_typed = self.is_fresh || self.knows_brackets || self.options.is_kitty;
+                if was_typed && self.burst.is_empty() {
+                    self.key(Key::Enter, Modifiers::default());
+                } else {
+                    self.burst.push('\r');
+                }
+            }
             b'\n' | b'\t' if !alt && !self.burst.is_empty() => self.burst.push(char::from(byte)),
             0x00..=0x1f | 0x7f => {
                 self.end_burst();

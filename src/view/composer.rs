@@ -9,7 +9,7 @@ use super::words;
 use crate::app::screen::composer::Shown;
 use crate::app::screen::drawer;
 use crate::app::screen::{Pane, Target};
-use crate::domain::{Author, ConversationKind, LinkState};
+use crate::domain::{Author, ConversationKind, LinkState, Run};
 use crate::text::width;
 use ratatui::layout::Rect;
 use std::ops::Range;
@@ -255,7 +255,13 @@ fn placeholder(scene: &Scene<'_>) -> String {
     let account = &scene.account.account;
     let more = if !matches!(account.link, LinkState::Ready | LinkState::Syncing) {
         "; it is sent once the account is connected"
-    } else if scene.conversation.run.is_some() && !account.capabilities.queues_messages.is_yes() {
+    } else if scene
+        .conversation
+        .run
+        .as_ref()
+        .is_some_and(Run::is_in_the_way)
+        && !account.capabilities.queues_messages.is_yes()
+    {
         "; it waits until the agent has finished"
     } else if scene.state.settings.auto_thread
         && scene.conversation.info.kind == ConversationKind::Default

@@ -11,6 +11,8 @@ use crate::text::width;
 
 /// A run that was silent for so long is offered to be stopped.
 const LOST_MS: u64 = 120_000;
+/// What is said of a message that another run of the program may still send.
+const FOREIGN: &str = "another trialogue may still send it · ";
 /// Running tools that are shown at most, when there is room.
 const SHOWN_TOOLS: usize = 3;
 
@@ -38,6 +40,28 @@ pub(crate) fn run_rows(scene: &Scene<'_>, is_roomy: bool, stop_key: &str) -> Vec
             Vec::new()
         };
     };
+    if !scene.account.is_ready() {
+        // Nobody knows what it does now, so nothing turns.
+        return vec![
+            Row::of(format!("{} ", g.pending), Role::Muted)
+                .and("it was at work when the connection broke", Role::Muted)
+                .indented(2)
+                .hits(Target::ToolStrip),
+        ];
+    }
+    if run.phase == RunPhase::StopUnconfirmed {
+        return vec![
+            Row::of(format!("{} ", g.decision), Role::Warning)
+                .and(
+                    "the server does not confirm the stop; messages go out again",
+                    Role::Warning,
+                )
+                .right(stop_key, Role::Key)
+                .right(" asks again", Role::Muted)
+                .indented(2)
+                .hits(Target::ToolStrip),
+        ];
+    }
     let since = |earlier: crate::domain::Moment| {
         words::stopwatch(u64::try_from(state.now.since(earlier).as_millis()).unwrap_or(0))
     };
@@ -45,7 +69,7 @@ pub(crate) fn run_rows(scene: &Scene<'_>, is_roomy: bool, stop_key: &str) -> Vec
         RunPhase::Accepted => Some("taken, not begun yet"),
         RunPhase::Working => None,
         RunPhase::WaitingForDecision => Some("waits for your answer"),
-        RunPhase::Cancelling => Some("stopping"),
+        RunPhase::Cancelling | RunPhase::StopUnconfirmed => Some("stopping"),
     };
     let quiet = u64::try_from(state.now.since(run.last_activity).as_millis()).unwrap_or(0);
     if quiet >= LOST_MS && run.phase != RunPhase::WaitingForDecision {
@@ -198,9 +222,11 @@ pub(crate) fn queue_row(scene: &Scene<'_>, key: &str) -> Option<Row> {
         });
     let first = queued.next()?;
     let count = 1 + queued.count();
+    let is_foreign = first.instance != scene.state.ids.instance;
     let text = crate::text::SafeText::label(first.text.lines().next().unwrap_or_default());
     let mut row = Row::of(format!("{} ", scene.glyphs.queue), Role::Info)
         .and(format!("{count} queued  "), Role::Info)
+        .and(if is_foreign { FOREIGN } else { "" }, Role::Warning)
         .and(text.as_str(), Role::Muted)
         .indented(2)
         .hits(Target::Queue);

@@ -131,6 +131,24 @@ fn a_clarification_takes_a_choice_or_words() {
 }
 
 #[test]
+fn where_words_are_the_only_answer_they_are_typed_at_once() {
+    let ask = |id: &str| Decision {
+        question: Question::Clarification {
+            question: "since when?".into(),
+            takes_free_text: true,
+        },
+        ..approval(id, "", &[])
+    };
+    let mut desk = Desk::new();
+    desk.decides(ask("d")).press("alt-a").painted(false);
+    desk.text("last week").press("enter");
+    assert!(has(&desk.said(), "answer d in words \"last week\""));
+    desk.decides(ask("e")).press("alt-a").painted(false);
+    desk.text("x").press("esc");
+    assert_eq!(desk.popup(), "", "Esc puts it off");
+}
+
+#[test]
 fn with_nothing_here_the_list_of_all_opens() {
     let mut desk = Desk::new();
     desk.decides(usual("d")).press("alt-2 alt-a");

@@ -209,6 +209,7 @@ impl Desk {
             command: None,
             started: now,
             last_activity: now,
+            stopping_since: None,
         });
         self
     }

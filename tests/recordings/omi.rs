@@ -21,9 +21,8 @@ const BY_ITSELF: [&str; 4] = ["r4", "r8", "q1", "r10"];
 /// Looks at the journal for which ours needs a reason.
 const AGAIN: [&str; 2] = ["r11", "r21"];
 
-/// Oddities, and how often each comes: the runtime's words to the recorder alone. (What it says of
-/// a broken line, 12b and 18, names no request and is a notice.)
-const EXPLAINED: [(&str, usize); 4] = [
+/// Oddities, and how often each comes: the runtime's words to the recorder alone.
+const EXPLAINED: [(&str, usize); 5] = [
     // A query before any owner (1), and journals of another owner or of none (7, 8, 24).
     ("request owner does not match the active runtime owner", 4),
     // Sessions without a directory, and with an adapter that is not there (4, 5).
@@ -32,6 +31,8 @@ const EXPLAINED: [(&str, usize); 4] = [
     ("a session that nobody asked for", 2),
     // A query to a session of nobody (17).
     ("agent session is unavailable", 1),
+    // The recorder looked at the context (19).
+    ("a context that nobody asked for", 1),
 ];
 
 /// One line of the recording.
@@ -121,15 +122,6 @@ fn act(program: &mut Program, line: &Value) -> bool {
                 directory: line["workingDirectory"].as_str().map(str::to_owned),
             }),
             Pending::Other("Not changed"),
-        ),
-        "get_context_snapshot" => program.command(
-            "looks at what the agent knows",
-            Command::Invoke {
-                function: "context".to_owned(),
-                argument: String::new(),
-                conversation: Some(conversation),
-            },
-            Pending::Other("Not shown"),
         ),
         "journal_clear_turns" => program.command(
             "clears the conversation",

@@ -235,6 +235,7 @@ pub fn busy() -> State {
         command: None,
         started: before(12),
         last_activity: before(1),
+        stopping_since: None,
     });
     pheby.conversations.insert("p1".into(), project);
     let mut wait = conversation(ConversationKind::Session, "Deploy", 5);

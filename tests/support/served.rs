@@ -45,7 +45,13 @@ pub fn run(home: &Path, arguments: &[&str]) -> Output {
 impl Served {
     /// Starts `trialogue demo --serve` on this address (port 0 picks one).
     pub fn start(home: &Path, address: &str, options: &[&str]) -> Self {
+        Self::start_with(home, address, options, &[])
+    }
+
+    /// The same, with further arguments.
+    pub fn start_with(home: &Path, address: &str, options: &[&str], more: &[&str]) -> Self {
         let mut arguments = vec!["demo", "--serve", address];
+        arguments.extend(more);
         for option in options {
             arguments.extend(["--set", option]);
         }
@@ -78,6 +84,13 @@ impl Served {
             .iter()
             .find(|gateway| gateway.protocol == protocol)
             .expect("the gateway is served")
+    }
+
+    /// Host and port.
+    pub fn address(&self) -> String {
+        let url = &self.gateways[0].url;
+        let rest = url.trim_start_matches("ws://");
+        rest.split('/').next().expect("an address").to_owned()
     }
 
     /// Ends them at once, as a crash would.

@@ -486,3 +486,21 @@ fn a_message_that_the_server_took_up_later_is_not_shown_twice() {
     assert_eq!(desk.lines(), expected);
     assert_eq!(desk.stored("main"), expected);
 }
+
+#[test]
+fn a_message_that_gets_its_name_twice_stays() {
+    let mut desk = Desk::new();
+    desk.live(patched("m1", "a"));
+    desk.topic(
+        Provenance::Snapshot,
+        shot(snapshot(vec![said("h0", Author::Assistant, "a")])),
+    );
+    for _ in 0..2 {
+        desk.live(Topic::Timeline(TimelineEvent::Rekeyed {
+            conversation: id("main"),
+            from: "m1".into(),
+            to: "m2".into(),
+        }));
+        assert_eq!(desk.lines(), ["agent: a"]);
+    }
+}

@@ -3,7 +3,7 @@
 use crate::desk::*;
 use trialogue::app::Effect;
 use trialogue::app::effect::OpenTarget;
-use trialogue::app::event::TransferProgress;
+use trialogue::app::event::{ShellReply, TransferProgress};
 use trialogue::app::media::{self, MediaThen};
 use trialogue::domain::*;
 
@@ -175,4 +175,28 @@ fn our_own_file_becomes_the_servers_and_need_not_be_loaded() {
         desk.work().attachments[&"x1".into()].state,
         AttachmentState::Present { .. }
     ));
+}
+
+#[test]
+fn files_saved_in_a_row_are_told_in_one_toast() {
+    let mut desk = Desk::new();
+    let saved = |desk: &mut Desk, path: &str| {
+        desk.event(trialogue::app::Event::Shell(ShellReply::Saved {
+            path: path.into(),
+            error: None,
+        }));
+    };
+    saved(&mut desk, "/home/ada/a.png");
+    assert_eq!(desk.toasts(), ["Saved as /home/ada/a.png."]);
+    for name in ["b.csv", "c.pdf", "d.txt", "e.txt"] {
+        saved(&mut desk, &format!("/home/ada/{name}"));
+    }
+    assert_eq!(
+        desk.toasts(),
+        ["Saved 5 files in /home/ada: a.png, b.csv, c.pdf, d.txt and 1 more."]
+    );
+    // Once it has gone, the next file is told on its own.
+    desk.pass(60_000);
+    saved(&mut desk, "/home/ada/f.txt");
+    assert_eq!(desk.toasts(), ["Saved as /home/ada/f.txt."]);
 }

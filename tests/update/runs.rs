@@ -1,6 +1,8 @@
 //! Runs and tools.
 
 use crate::desk::*;
+use trialogue::app::Action;
+use trialogue::app::actions::perform;
 use trialogue::domain::*;
 
 #[test]
@@ -262,4 +264,54 @@ fn a_deleted_message_leaves_a_line_and_neighbours_share_it() {
     desk.live(deleted(&["a3", "a2", "unknown"]));
     assert_eq!(desk.lines(), ["agent: one", "2 deleted", "agent: four"]);
     assert_eq!(desk.stored("main"), desk.lines());
+}
+
+/// Stops the run on screen and gives the command that asked for it.
+fn stop(desk: &mut Desk) -> CommandId {
+    let effects = perform(&mut desk.state, desk.now, Action::StopRun);
+    desk.finish(effects);
+    desk.commands.last().unwrap().0
+}
+
+#[test]
+fn a_stop_that_nobody_confirms_gives_the_composer_back() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    let asked = stop(&mut desk);
+    desk.outcome(asked, CommandOutcome::Done(Reply::Nothing));
+    desk.send("waits for the end");
+    desk.pass(9_999);
+    assert_eq!(desk.queued(), ["waits for the end"]);
+    desk.pass(1);
+    assert_eq!(
+        desk.here().run.as_ref().unwrap().phase,
+        RunPhase::StopUnconfirmed
+    );
+    assert_eq!(desk.sent(), ["waits for the end"]);
+    // It can be asked for again, and the end ends it as ever.
+    stop(&mut desk);
+    assert_eq!(
+        desk.here().run.as_ref().unwrap().phase,
+        RunPhase::Cancelling
+    );
+    desk.live(finished("r1", RunOutcome::Cancelled));
+    assert!(desk.here().run.is_none());
+}
+
+#[test]
+fn a_refused_stop_leaves_a_run_that_works_on() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    let asked = stop(&mut desk);
+    let refused = |code, text: &str| CommandOutcome::Refused(Refusal::new(code, text));
+    desk.outcome(asked, refused(RefusalCode::Busy, "not now"));
+    assert_eq!(desk.here().run.as_ref().unwrap().phase, RunPhase::Working);
+    assert_eq!(desk.toasts(), ["The run was not stopped: not now"]);
+    // A run that the server does not know: what there is, it says on opening.
+    let asked = stop(&mut desk);
+    desk.outcome(asked, refused(RefusalCode::NotFound, "no such run"));
+    assert!(matches!(
+        desk.commands.last(),
+        Some((_, Command::Conversation(ConversationCommand::Open { .. })))
+    ));
 }

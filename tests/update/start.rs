@@ -2,6 +2,7 @@
 
 use crate::desk::*;
 use trialogue::app::event::Signal;
+use trialogue::app::state::Ids;
 use trialogue::app::{Effect, Event};
 use trialogue::domain::*;
 
@@ -265,4 +266,49 @@ fn a_draft_is_written_in_time_when_another_alarm_was_due_at_that_moment() {
     desk.event(Event::Deadline);
     let desk = Desk::on(desk.store.clone(), 2);
     assert_eq!(desk.here().composer.text(), "half a thought");
+}
+
+#[test]
+fn what_another_screen_left_in_the_queue_is_ours_at_once_and_a_command_may_still_send_its_own() {
+    let instance = |is_screen| Ids::from_random(0x1234_5678_9abc_def0, is_screen).instance;
+    assert!(Ids::is_screen(instance(true)) && !Ids::is_screen(instance(false)));
+    for is_screen in [true, false] {
+        let mut desk = Desk::new();
+        desk.disconnect();
+        desk.state.ids.instance = instance(is_screen);
+        desk.send("written offline");
+        let mut later = Desk::on(desk.store.clone(), 2);
+        later.connect();
+        let open = later.commands[0].0;
+        later.outcome(open, CommandOutcome::Done(Reply::Nothing));
+        assert_eq!(later.sent().len(), usize::from(is_screen));
+        later.pass(120_001);
+        assert_eq!(later.sent(), ["written offline"]);
+    }
+}
+
+#[test]
+fn a_screen_that_only_reads_leaves_the_messages_of_the_other_one_alone() {
+    let mut desk = Desk::new();
+    desk.send("in flight");
+    desk.live(started("r1", None));
+    desk.send("queued");
+    let (empty, _) = trialogue::store::memory().unwrap();
+    let mut reader = Desk::on(empty, 2);
+    reader.store = desk.store.clone();
+    reader.state.read_only = Some("another screen writes".into());
+    let found = reader.store.look_now(Lookup::Start).unwrap();
+    reader.event(Event::Store(trialogue::app::event::StoreReply::Found(
+        found,
+    )));
+    let deliveries: Vec<&Delivery> = reader
+        .work()
+        .outbox
+        .iter()
+        .map(|row| &row.delivery)
+        .collect();
+    assert_eq!(deliveries, [&Delivery::InFlight, &Delivery::Queued]);
+    reader.pass(200_000);
+    reader.connect();
+    assert!(reader.sent().is_empty());
 }

@@ -321,7 +321,7 @@ fn clear_or_stop_or_quit(state: &mut State, now: Moment) -> Vec<Effect> {
     if runs && state.screen.quit_asked.is_none() {
         // A second press is meant for the program.
         state.screen.quit_asked = Some(now);
-        return places::stop_run(state);
+        return places::stop_run(state, now);
     }
     ask_quit(state, now)
 }

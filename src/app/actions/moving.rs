@@ -108,7 +108,7 @@ fn escape(state: &mut State, now: Moment) -> Vec<Effect> {
         .is_some_and(|asked| now.since(asked) < AGAIN);
     if is_again {
         state.screen.stop_asked = None;
-        return places::stop_run(state);
+        return places::stop_run(state, now);
     }
     state.screen.stop_asked = Some(now);
     vec![Effect::Wake(now.after(AGAIN))]

@@ -9,7 +9,7 @@ use crate::app::state::{Pending, State};
 use crate::app::{Action, Effect, conversation};
 use crate::domain::{
     AccountId, ChatCommand, Command, ConversationCommand, ConversationId, LinkState, ModelCommand,
-    Moment, RunPhase, Severity, Unread, Write,
+    Moment, Severity, Unread, Write,
 };
 use crate::text::SafeText;
 
@@ -61,7 +61,7 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
             Some(account) => on_account(state, now, &account, action),
             None => Vec::new(),
         },
-        StopRun => stop_run(state),
+        StopRun => stop_run(state, now),
         action => match account_number(action) {
             Some(n) => to_account(state, now, n - 1),
             None => on_conversation(state, now, action),
@@ -199,7 +199,7 @@ fn to_account(state: &mut State, now: Moment, at: usize) -> Vec<Effect> {
 }
 
 /// Stops the active run of the conversation on screen.
-pub(super) fn stop_run(state: &mut State) -> Vec<Effect> {
+pub(super) fn stop_run(state: &mut State, now: Moment) -> Vec<Effect> {
     let Some((account, id)) = state.focus.clone() else {
         return Vec::new();
     };
@@ -219,16 +219,16 @@ pub(super) fn stop_run(state: &mut State) -> Vec<Effect> {
     else {
         return Vec::new();
     };
-    run.phase = RunPhase::Cancelling;
+    run.stop(now);
     let run = run.id.clone();
     issue(
         state,
         &account,
         Command::Chat(ChatCommand::CancelRun {
-            conversation: id,
+            conversation: id.clone(),
             run: Some(run),
         }),
-        Pending::Other("The run was not stopped"),
+        Pending::Stop { conversation: id },
     )
 }
 

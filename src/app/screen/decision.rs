@@ -63,6 +63,11 @@ pub fn rows(decision: &Decision) -> Vec<DecisionRow> {
     rows
 }
 
+/// Whether free text is all that can be answered.
+pub fn takes_only_words(decision: &Decision) -> bool {
+    rows(decision) == [DecisionRow::FreeText]
+}
+
 /// The row that has the first focus: a refusal, else what is set now, else the first.
 pub fn first_focus(decision: &Decision) -> usize {
     let rows = rows(decision);
@@ -178,6 +183,7 @@ pub fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
     let is_armed = is_armed(popup, now);
     if let Some(line) = &mut popup.typing {
         match action {
+            Action::Escape if takes_only_words(&decision) => super::popups::close_top(state),
             Action::Escape => popup.typing = None,
             // The press that opened the line, doubled, must not pass over it.
             Action::Accept if line.text.is_empty() && !is_armed => {}

@@ -56,6 +56,8 @@ pub struct Screen {
     /// Top-most last.
     pub overlays: Vec<Overlay>,
     pub toasts: Vec<Toast>,
+    /// The files that the toast about saved files speaks of, while it stands.
+    pub saved: Vec<std::path::PathBuf>,
     pub sidebar: Sidebar,
     pub is_zen: bool,
     /// The leader key was pressed; the hint line shows what can follow.

@@ -390,6 +390,10 @@ fn queue(state: &State, account: &AccountId, conversation: &ConversationId) -> V
         .filter(|record| record.conversation == *conversation)
         .map(|record| {
             let mut standing = match &record.delivery {
+                Delivery::Queued if record.instance != state.ids.instance => {
+                    "another trialogue may still send it; after two minutes this one does"
+                        .to_owned()
+                }
                 Delivery::Queued => "waits".to_owned(),
                 Delivery::InFlight => "on its way".to_owned(),
                 Delivery::Accepted | Delivery::Read => "sent".to_owned(),

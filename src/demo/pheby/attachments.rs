@@ -12,14 +12,14 @@ const MAX_FILES: usize = 10;
 
 #[derive(Debug)]
 pub(super) struct Attachment {
-    id: String,
-    conversation: String,
-    file: File,
-    direction: &'static str,
+    pub(super) id: String,
+    pub(super) conversation: String,
+    pub(super) file: File,
+    pub(super) direction: &'static str,
     /// The message it hangs on; an upload has none until it is sent.
-    message: Option<String>,
-    created: u64,
-    expires: Option<u64>,
+    pub(super) message: Option<String>,
+    pub(super) created: u64,
+    pub(super) expires: Option<u64>,
 }
 
 impl Attachment {

@@ -15,7 +15,7 @@ pub(super) const UNNAMED: &str = "New chat";
 pub(super) struct Conversation {
     pub(super) id: String,
     pub(super) name: String,
-    session_id: Option<String>,
+    pub(super) session_id: Option<String>,
     pub(super) last_active: Option<u64>,
     pub(super) messages: Vec<Stored>,
     pub(super) run: Option<Run>,
@@ -37,13 +37,13 @@ pub(super) struct Conversation {
 #[derive(Clone, Debug)]
 pub(super) struct Stored {
     pub(super) id: String,
-    role: &'static str,
-    text: String,
-    wall: u64,
+    pub(super) role: &'static str,
+    pub(super) text: String,
+    pub(super) wall: u64,
 }
 
 impl Conversation {
-    fn new(id: String, name: &str) -> Self {
+    pub(super) fn new(id: String, name: &str) -> Self {
         Self {
             id,
             name: name.to_owned(),

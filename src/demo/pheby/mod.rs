@@ -4,12 +4,13 @@
 
 mod attachments;
 mod conversations;
+mod keep;
 mod runs;
 mod settings;
 
 use super::agent::Context;
 use super::engine::{
-    ConnectionId, Desk, Gateway, GatewayOutput, HttpAnswer, HttpCall, Setup, ordered,
+    ConnectionId, Desk, Gateway, GatewayOutput, HttpAnswer, HttpCall, Kept, Setup, ordered,
 };
 use crate::link::Frame;
 use attachments::Attachment;
@@ -557,6 +558,18 @@ impl Gateway for Pheby {
             .chain(self.desk.silence_ends())
             .chain(self.next_play().map(|(at, _)| at))
             .min()
+    }
+
+    fn revision(&self) -> Option<u64> {
+        Some(self.fingerprint())
+    }
+
+    fn kept(&self) -> Kept {
+        self.on_disk()
+    }
+
+    fn restore(&mut self, kept: &Kept) -> Result<(), String> {
+        self.from_disk(kept)
     }
 }
 

@@ -58,6 +58,17 @@ impl Models {
         }
     }
 
+    /// Provider, model and effort for all conversations.
+    pub(super) fn chosen(&self) -> (&str, &str, Option<&str>) {
+        (&self.provider, &self.model, self.effort.as_deref())
+    }
+
+    pub(super) fn choose(&mut self, provider: &str, model: &str, effort: Option<String>) {
+        self.provider = provider.to_owned();
+        self.model = model.to_owned();
+        self.effort = effort;
+    }
+
     fn provider_of(&self, model: &str) -> Option<&'static str> {
         self.providers
             .iter()

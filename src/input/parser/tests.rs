@@ -136,7 +136,7 @@ fn row_35_reports_inside_a_paste_are_taken_out() {
 #[test]
 fn row_35_a_burst_without_brackets_is_one_text() {
     assert_eq!(parse(b"a\rb\rc"), [key("a"), paste("\nb\nc")]);
-    assert_eq!(parse(b"\r\r"), [paste("\n\n")]);
+    assert_eq!(parse(b"a\r\r"), [key("a"), paste("\n\n")]);
     // An Enter that was typed quickly and came with the word before it is an Enter.
     assert_eq!(
         parse(b"yes\r"),
@@ -145,6 +145,40 @@ fn row_35_a_burst_without_brackets_is_one_text() {
     let mut parser = Parser::new(ParserOptions::local());
     assert_eq!(parser.feed(0, b"a\r"), [key("a")]);
     assert_eq!(parser.feed(9, b"b"), [key("enter"), key("b")]);
+}
+
+#[test]
+fn an_enter_after_a_pause_is_typed_whatever_follows() {
+    // A slow link, or a machine that was busy, hands over several keys at once.
+    let mut parser = Parser::new(ParserOptions::local());
+    parser.feed(0, b"words");
+    assert_eq!(
+        parser.feed(150, b"\rnext"),
+        [key("enter"), key("n"), key("e"), key("x"), key("t")]
+    );
+    assert_eq!(parser.feed(300, b"\r"), [key("enter")]);
+    assert_eq!(parser.deadline(), None, "Enter waits for nothing");
+    assert_eq!(parser.feed(303, b"a"), [key("a")]);
+    // In the middle of a stream it is a line break, in one read or in several.
+    parser.feed(500, b"one");
+    assert_eq!(parser.feed(507, b"\r"), []);
+    assert_eq!(parser.feed(514, b"two"), []);
+    assert_eq!(parser.expire(LATER), [paste("\ntwo")]);
+}
+
+#[test]
+fn where_pastes_come_in_brackets_every_enter_was_typed() {
+    let mut parser = Parser::new(ParserOptions::local());
+    parser.feed(0, b"\x1b[200~pasted\x1b[201~");
+    assert_eq!(
+        parser.feed(20, b"a\rb\r"),
+        [key("a"), key("enter"), key("b"), key("enter")]
+    );
+    let mut kitty = Parser::new(ParserOptions {
+        is_kitty: true,
+        ..ParserOptions::local()
+    });
+    assert_eq!(kitty.feed(0, b"a\rb"), [key("a"), key("enter"), key("b")]);
 }
 
 #[test]
