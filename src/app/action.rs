@@ -181,6 +181,7 @@ actions! {
     Inspector "inspector" "Frames on the wire",
     SaveFrames "save-frames" "Save the last minutes on the wire to a file",
     Help "help" "Keys and what they do",
+    Doctor "doctor" "What works here, with hints",
     ShowTodos "show-todos" "Todos",
     ShowQueue "show-queue" "Messages that wait",
     ServerFunctions "server-functions" "What the server offers besides",

@@ -14,7 +14,7 @@ use crate::domain::{Moment, Severity};
 
 pub use compose::{limit, on_edited, paste};
 pub use moving::{decision_is_armed, sidebar_is_beside};
-pub(crate) use opening::set_width;
+pub(crate) use opening::{on_diagnosed, set_width};
 pub use places::{go_to, on_account};
 
 /// Carries out one action.
@@ -57,7 +57,7 @@ pub fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
         | StopRun | ToggleAutoApprove | ToggleAutoThread => places::perform(state, now, action),
         GoToDate | AddAccount | AccountDetails | OpenDecision | Attention | Palette | Switcher
         | SearchHere | SearchEverywhere | Models | Effort | Profile | MediaList | Inspector
-        | Help | ShowTodos | ShowQueue | ServerFunctions | ToggleSidebar | Zen | BareView
+        | Help | Doctor | ShowTodos | ShowQueue | ServerFunctions | ToggleSidebar | Zen | BareView
         | Theme | ToggleFooter | ToggleMouse | ToggleMotion | WiderSidebar | NarrowerSidebar => {
             opening::perform(state, now, action)
         }

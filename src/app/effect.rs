@@ -83,6 +83,8 @@ pub enum Effect {
     Redraw {
         now: bool,
     },
+    /// Looks at this place and every account, for the page of hints.
+    Doctor,
     /// Draws everything again, for a screen that something else wrote to.
     RedrawAll,
     Suspend,

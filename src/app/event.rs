@@ -112,6 +112,8 @@ pub enum ShellReply {
         at: Moment,
         frame: SafeText,
     },
+    /// The page that says what works here, as Markdown.
+    Diagnosed(SafeText),
     /// Configuration was read again.
     Reloaded { warnings: Vec<SafeText> },
 }

@@ -99,6 +99,10 @@ pub fn on_reply(state: &mut State, now: Moment, reply: ShellReply) -> Vec<Effect
             }
             Vec::new()
         }
+        ShellReply::Diagnosed(page) => {
+            actions::on_diagnosed(state, page);
+            Vec::new()
+        }
         ShellReply::Reloaded { warnings } => {
             if warnings.is_empty() {
                 state.say(Severity::Info, "The configuration was read again.");

@@ -77,6 +77,7 @@ pub const LOCAL: &[LocalCommand] = &[
     perform("/theme", "Theme", Action::Theme),
     perform("/account", "The account", Action::AccountDetails),
     perform("/connect", "Connect now", Action::RetryNow),
+    perform("/doctor", "What works here, with hints", Action::Doctor),
     perform("/wire", "Frames on the wire", Action::Inspector),
 ];
 

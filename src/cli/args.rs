@@ -73,6 +73,9 @@ pub struct Global {
     /// Leave the mouse to the terminal
     #[arg(long, global = true)]
     pub no_mouse: bool,
+    /// Chat in appended lines: for screen readers, dumb terminals and serial lines
+    #[arg(long, global = true)]
+    pub plain: bool,
     /// Nothing turns or moves by itself
     #[arg(long, global = true)]
     pub reduced_motion: bool,
@@ -128,6 +131,12 @@ pub enum Verb {
         /// Print JSON, one a line
         #[arg(long)]
         json: bool,
+    },
+    /// Look at terminal, clipboard, pictures, secrets, files and every account, with hints
+    Doctor {
+        /// Do not connect to the accounts
+        #[arg(long)]
+        offline: bool,
     },
     /// List the themes
     Themes,

@@ -375,15 +375,36 @@ pub fn depth(choice: ColorChoice) -> Depth {
     }
 }
 
+/// The chat with a profile, line by line.
+fn plain(
+    runtime: &tokio::runtime::Runtime,
+    global: &Global,
+    profile: Profile,
+) -> Result<Exit, Failure> {
+    let code = runtime.block_on(async {
+        let engine = engine(global, profile, true)?;
+        crate::runtime::plain::run(engine)
+            .await
+            .map_err(|error| Failure::usage(format!("the lines failed: {error}")))
+    })?;
+    Ok(match code {
+        0 => Exit::Done,
+        code => Exit::Code(u8::try_from(code).unwrap_or(1)),
+    })
+}
+
 /// The chat with a profile.
 pub fn run_with(
     runtime: &tokio::runtime::Runtime,
     global: &Global,
     profile: Profile,
 ) -> Result<Exit, Failure> {
+    if global.plain {
+        return plain(runtime, global, profile);
+    }
     if !std::io::stdout().is_terminal() || std::env::var("TERM").is_ok_and(|term| term == "dumb") {
         return Err(Failure::usage(
-            "the chat needs a terminal; for scripts use `trialogue send`",
+            "the full screen needs a terminal; `trialogue --plain` chats in lines, and `trialogue send` is for scripts",
         ));
     }
     let options = ScreenOptions {

@@ -8,6 +8,7 @@ mod args;
 mod chat;
 mod config;
 mod demo;
+mod doctor;
 mod export;
 mod json;
 mod listen;
@@ -131,6 +132,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Some(Verb::Record(record)) => recording::record(&cli.global, record),
         Some(Verb::Replay(replay)) => recording::replay(&cli.global, replay),
         Some(Verb::Decisions { json }) => read::decisions(&cli.global, *json),
+        Some(Verb::Doctor { offline }) => doctor::run(&cli.global, *offline),
         Some(Verb::Themes) => read::themes(&cli.global),
         Some(Verb::Keys) => read::keys(&cli.global),
         Some(Verb::Completions { shell }) => read::completions(*shell),

@@ -566,6 +566,7 @@ impl Engine {
             front @ (Effect::Copy(_)
             | Effect::CopySelection
             | Effect::Demo
+            | Effect::Doctor
             | Effect::Notify { .. }
             | Effect::Bell
             | Effect::Title(_)

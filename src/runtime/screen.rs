@@ -4,9 +4,11 @@
 //! few milliseconds at most), end the batch, carry out what only this front can, and draw when the
 //! pace allows it and the terminal took the last frame.
 
+use super::abilities::{self, Abilities};
 use super::clock::Clock;
 use super::colours::Colourist;
 use super::desktop;
+use super::doctor::{self, Finding, Report, Section};
 use super::engine::{Engine, Inner};
 use super::frame::Pace;
 use super::input::{Bytes, Reader};
@@ -15,7 +17,7 @@ use super::pictures;
 use super::terminal::{self, Modes};
 use crate::app::event::{ShellReply, Signal};
 use crate::app::{Effect, Event};
-use crate::domain::{Moment, Severity};
+use crate::domain::{LinkState, Moment, Severity};
 use crate::input::parser::{Parser, ParserOptions};
 use crate::input::{Chord, Key, Modifiers, MouseKind, TerminalEvent, TerminalReply};
 use crate::paint::{self, LinkSpan, PaintOptions, Painter};
@@ -118,6 +120,7 @@ pub struct Screen {
     bytes_in: mpsc::Receiver<Bytes>,
     parser: Parser,
     memo: Memo,
+    abilities: Abilities,
     colourist: Colourist,
     pictures: pictures::Painter,
     theme: Theme,
@@ -164,6 +167,7 @@ impl Screen {
             bytes_in,
             parser: Parser::new(parser_options(place.over_ssh, false)),
             memo: Memo::default(),
+            abilities: Abilities::default(),
             colourist: Colourist::default(),
             pictures: pictures::Painter::default(),
             asked_theme: engine.state.settings.theme.clone(),
@@ -194,7 +198,10 @@ impl Screen {
         let mut signals = Signals::new()?;
         self.draw();
         // Questions go out once the first frame is there; nothing waits for their answers.
-        self.extra.extend_from_slice(terminal::QUESTIONS.as_bytes());
+        let place = self.engine.surroundings().place;
+        let term = std::env::var("TERM").unwrap_or_default();
+        self.extra
+            .extend_from_slice(abilities::questions(place, &term).as_bytes());
         self.engine.connect_all();
         if let Some(stage) = &self.engine.surroundings().stage {
             stage.begin(self.bytes_out.clone());
@@ -348,6 +355,7 @@ impl Screen {
     }
 
     fn take_reply(&mut self, reply: TerminalReply) {
+        self.abilities.learn(&reply);
         match &reply {
             TerminalReply::Mode {
                 mode: 2026,
@@ -467,6 +475,7 @@ impl Screen {
                 self.wants_demo = true;
                 self.leave(0);
             }
+            Effect::Doctor => self.diagnose(),
             Effect::Suspend => self.suspend(),
             Effect::Quit { code } => self.exit = Some(self.exit.unwrap_or(code)),
             _ => {}
@@ -504,6 +513,71 @@ impl Screen {
             how: SafeText::label(&copied.how),
             certain: copied.is_certain,
         }));
+    }
+
+    /// Looks at this place on a thread, as other programs may be asked.
+    fn diagnose(&self) {
+        let around = self.engine.surroundings().clone();
+        let abilities = self.abilities.clone();
+        let accounts = self.account_findings();
+        let colours = doctor::colours(self.options.depth);
+        let ascii = self.engine.state.settings.ascii;
+        let inner = self.engine.inner();
+        tokio::task::spawn_blocking(move || {
+            let mut facts =
+                doctor::gather(around.place, &around.paths, Some(abilities), colours);
+            facts.keyring = super::setup::keyring_status(&around).err();
+            let mut report = Report {
+                sections: doctor::judge(&facts),
+            };
+            report.sections.push(Section {
+                title: "Accounts".to_owned(),
+                findings: accounts,
+            });
+            let page = SafeText::prose(&report.markdown(ascii));
+            let _ = inner.blocking_send(Inner::Shell(Box::new(ShellReply::Diagnosed(page))));
+        });
+    }
+
+    /// How the accounts stand now.
+    fn account_findings(&self) -> Vec<Finding> {
+        let now = self.clock.now();
+        self.engine
+            .state
+            .accounts
+            .iter()
+            .map(|of| {
+                let name = of.account.label.as_str();
+                match &of.account.link {
+                    LinkState::Ready => {
+                        let who = of.account.identity.as_ref().map_or_else(
+                            || "online".to_owned(),
+                            |known| format!("online, {} {}", known.server, known.version),
+                        );
+                        Finding::good(name, who)
+                    }
+                    LinkState::Off => Finding::good(name, "switched off"),
+                    LinkState::Connecting | LinkState::Syncing => {
+                        Finding::good(name, "connecting")
+                    }
+                    LinkState::Waiting { until, reason } => Finding::bad(
+                        name,
+                        reason.as_str(),
+                        format!("It is tried again in {} s; /connect tries now.", until.since(now).as_secs()),
+                    ),
+                    LinkState::Refused { reason } => Finding::bad(
+                        name,
+                        reason.as_str(),
+                        "Sign in again: the account's page, then s.",
+                    ),
+                    LinkState::NeedsLogin(need) => Finding::bad(
+                        name,
+                        need.hint.as_str(),
+                        "The account's page says how.",
+                    ),
+                }
+            })
+            .collect()
     }
 
     /// The text between the ends of the selection.

@@ -25,6 +25,32 @@ fn ladder(around: &Surroundings) -> Ladder {
     )
 }
 
+/// Whether the keyring can be used; the words why not. Waits up to three seconds.
+pub fn keyring_status(around: &Surroundings) -> Result<(), String> {
+    ladder(around).keyring_status()
+}
+
+/// From where the secret of an account comes, in words; none when it needs none and has none.
+pub fn secret_source(
+    config: &AccountConfig,
+    around: &Surroundings,
+) -> Result<Option<String>, String> {
+    match ladder(around).find(config) {
+        Ok(Some(found)) => {
+            let passed_over = found
+                .passed_over
+                .map(|why| format!(" (the keyring was passed over: {why})"))
+                .unwrap_or_default();
+            Ok(Some(format!("from {}{passed_over}", found.source)))
+        }
+        Ok(None) if matches!(config.endpoint.place(), EndpointPlace::Network(_)) => {
+            Err("no secret was found in any place".to_owned())
+        }
+        Ok(None) => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// Random bytes of the system.
 fn random<const N: usize>() -> Result<[u8; N], String> {
     let mut bytes = [0_u8; N];

@@ -14,6 +14,7 @@ mod item;
 pub mod layout;
 mod overlay;
 pub mod picture;
+pub mod plain;
 mod prose;
 mod selection;
 mod sidebar;

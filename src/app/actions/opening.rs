@@ -14,6 +14,19 @@ const SIDEBAR: u16 = 24;
 const SIDEBAR_LEAST: u16 = 14;
 const SIDEBAR_MOST: u16 = 60;
 
+/// The title of the page that says what works here.
+const DOCTOR: &str = "What works here";
+
+/// The page is there; it goes into its popup, if that is still open.
+pub(crate) fn on_diagnosed(state: &mut State, page: SafeText) {
+    if let Some(Overlay::Document { title, body, .. }) = state.screen.overlays.last_mut()
+        && title.as_str() == DOCTOR
+    {
+        *body = page;
+        state.redraw(crate::app::state::Redraw::Now);
+    }
+}
+
 /// Carries out an action.
 pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
     use Action::*;
@@ -91,6 +104,17 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
                 filter: Default::default(),
             },
         ),
+        Doctor => {
+            popups::open(
+                state,
+                Overlay::Document {
+                    title: DOCTOR.into(),
+                    body: "Looking at terminal, clipboard, secrets, files and accounts.".into(),
+                    scroll: 0,
+                },
+            );
+            return vec![Effect::Doctor];
+        }
         Inspector => popups::open(
             state,
             Overlay::Inspector {
