@@ -213,6 +213,48 @@ actions! {
 }
 
 impl Action {
+    /// The title where there is little room: at most twenty cells.
+    pub fn short(self) -> &'static str {
+        use Action::*;
+        match self {
+            OpenDecision => "decide",
+            Attention => "all that waits",
+            SearchHere => "search here",
+            SearchEverywhere => "search everywhere",
+            Models => "model",
+            Effort => "reasoning effort",
+            ToggleAutoApprove => "auto-approve, act",
+            ToggleSidebar => "sidebar",
+            ShowTodos => "todos",
+            ShowQueue => "queue",
+            NewConversation => "new conversation",
+            EditExternally => "draft in the editor",
+            Inspector => "frames on the wire",
+            GoToDate => "jump to a date",
+            Zen => "zen",
+            Help => "keys",
+            AttachFile => "attach a file",
+            RemoveAttachment => "drop an attachment",
+            MediaList => "files here",
+            OpenPaste => "unfold the paste",
+            BareView => "bare text",
+            Theme => "theme",
+            HoldSend => "send after the run",
+            SendNow => "send now",
+            Undo => "undo",
+            Redo => "redo",
+            GoUnread => "first unread",
+            GoBack => "back",
+            StopRun => "stop the run",
+            Palette => "everything",
+            Switcher => "go to",
+            FocusNext => "next pane",
+            SelectDraft => "select the draft",
+            Quit => "quit",
+            action => action.title(),
+        }
+    }
+
     /// Whether it makes sense to start it by its title: motions and typing do not.
     pub fn is_in_palette(self) -> bool {
         use Action::*;

@@ -37,6 +37,18 @@ pub fn latin(c: char) -> Option<char> {
     })
 }
 
+/// What Shift makes of a key that chords are on, on most Latin layouts; for terminals that say only
+/// which key it was.
+pub fn shifted(c: char) -> Option<char> {
+    match c {
+        '-' => Some('_'),
+        ',' => Some('<'),
+        '.' => Some('>'),
+        '/' => Some('?'),
+        _ => None,
+    }
+}
+
 fn single(mut mapped: impl Iterator<Item = char>, otherwise: char) -> char {
     match (mapped.next(), mapped.next()) {
         (Some(c), None) => c,

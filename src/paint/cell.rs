@@ -118,6 +118,10 @@ impl Shown {
             return false;
         }
         let mut chars = self.text().chars();
+        // A placeholder of a picture that the terminal keeps: one cell, with marks that have none.
+        if self.width == 1 && self.text().starts_with('\u{10eeee}') {
+            return true;
+        }
         let (Some(first), None) = (chars.next(), chars.next()) else {
             return false;
         };
@@ -270,6 +274,15 @@ impl Grid {
 
     pub fn has_pictures(&self) -> bool {
         self.rows.iter().any(|row| row.has_pictures)
+    }
+
+    /// Whether these cells were left to something else.
+    pub fn is_left_alone(&self, row: usize, column: usize, columns: usize) -> bool {
+        self.rows.get(row).is_some_and(|row| {
+            row.cells
+                .get(column..column + columns)
+                .is_some_and(|cells| cells.iter().all(|cell| cell.care == Care::Never))
+        })
     }
 
     /// Takes a row out to work on it; it has to be put back.

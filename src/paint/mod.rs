@@ -64,6 +64,30 @@ pub struct LinkSpan {
     pub target: Arc<str>,
 }
 
+/// A picture drawn over cells that the buffer leaves alone.
+#[derive(Clone, Debug)]
+pub struct Graphic {
+    pub column: u16,
+    pub row: u16,
+    pub columns: u16,
+    pub rows: u16,
+    /// What is sent, in order, with the cursor in the upper left cell.
+    pub parts: Vec<Arc<str>>,
+}
+
+impl Graphic {
+    /// Whether it is the same picture in the same place. Sequences are long, so only where they lie
+    /// in memory is compared.
+    fn is_same(&self, other: &Self) -> bool {
+        (self.column, self.row, self.columns, self.rows)
+            == (other.column, other.row, other.columns, other.rows)
+            && self.parts.len() == other.parts.len()
+            && self.parts.iter().zip(&other.parts).all(|(a, b)| {
+                Arc::ptr_eq(a, b) || (a.len() < 64 && a == b)
+            })
+    }
+}
+
 /// Frames of less than this are whole at once anyway, so nothing is put around them.
 const SMALL_FRAME: usize = 96;
 /// Cells that a cluster of uncertain width may run over.
@@ -89,6 +113,8 @@ pub struct Painter {
     at: Option<(usize, usize)>,
     is_cursor_shown: Option<bool>,
     pen: Pen,
+    /// Pictures on the screen.
+    graphics: Vec<Graphic>,
 }
 
 impl Painter {
@@ -103,6 +129,7 @@ impl Painter {
             at: None,
             is_cursor_shown: None,
             pen: Pen::default(),
+            graphics: Vec::new(),
         }
     }
 
@@ -121,6 +148,7 @@ impl Painter {
         self.at = None;
         self.is_cursor_shown = None;
         self.pen = Pen::default();
+        self.graphics.clear();
     }
 
     /// The terminal has another size; what it shows now is its own affair.
@@ -140,6 +168,18 @@ impl Painter {
         &mut self,
         buffer: &Buffer,
         links: &[LinkSpan],
+        cursor: Option<(u16, u16)>,
+    ) -> Vec<u8> {
+        self.paint_with(buffer, links, Vec::new(), cursor)
+    }
+
+    /// The same with pictures over cells that the buffer says to skip. A picture is sent again only
+    /// when it, its place, or what was under it changed.
+    pub fn paint_with(
+        &mut self,
+        buffer: &Buffer,
+        links: &[LinkSpan],
+        graphics: Vec<Graphic>,
         cursor: Option<(u16, u16)>,
     ) -> Vec<u8> {
         let size = (
@@ -183,10 +223,28 @@ impl Painter {
             }
             for (row, run_over) in rows.iter().zip(&mut run_over) {
                 self.paint_row(*row, band.clone(), run_over, &mut out);
+        self.scroll(&mut out);
+        let stale: Vec<bool> = graphics
+            .iter()
+            .map(|graphic| {
+                !self.graphics.iter().any(|shown| shown.is_same(graphic))
+                    || self.is_uncovered(graphic)
+            })
+            .collect();
+        for row in 0..self.wanted.rows() {
+            let was_unknown = std::mem::take(&mut self.unknown[row]);
+            let is_same = self.wanted.is_shown(row)
+                || (self.wanted.hash(row) == self.shown.hash(row) && !self.wanted.is_restless(row));
+            if was_unknown || !is_same {
+                self.paint_row(row, &mut out);
             }
         }
         self.shown.settle(&mut self.wanted);
         self.pen.end_link(&mut out);
+        for (graphic, _) in graphics.iter().zip(&stale).filter(|(_, stale)| **stale) {
+            self.draw(graphic, &mut out);
+        }
+        self.graphics = graphics;
         self.finish(out, cursor)
     }
 
@@ -258,6 +316,34 @@ impl Painter {
         run_over: &mut usize,
         out: &mut String,
     ) {
+    /// Whether a cell under a picture shows something else, so that the picture has to come again.
+    fn is_uncovered(&self, graphic: &Graphic) -> bool {
+        let (top, left) = (usize::from(graphic.row), usize::from(graphic.column));
+        (top..top + usize::from(graphic.rows)).any(|row| {
+            self.unknown.get(row).copied().unwrap_or(true)
+                || !self
+                    .shown
+                    .is_left_alone(row, left, usize::from(graphic.columns))
+        })
+    }
+
+    /// Erases the cells under a picture and draws it there.
+    fn draw(&mut self, graphic: &Graphic, out: &mut String) {
+        let (top, left) = (usize::from(graphic.row), usize::from(graphic.column));
+        self.pen.set_blank(out);
+        for row in top..top + usize::from(graphic.rows) {
+            self.go_to(left, row, out);
+            out.push_str(&format!("\x1b[{}X", graphic.columns));
+        }
+        self.go_to(left, top, out);
+        for part in &graphic.parts {
+            out.push_str(part);
+        }
+        // Where a terminal leaves the cursor after a picture is its own affair.
+        self.at = None;
+    }
+
+    fn paint_row(&mut self, row: usize, out: &mut String) {
         let columns = self.wanted.columns();
         let new = self.wanted.take_row(row);
         let old = self.shown.take_row(row);

@@ -26,6 +26,12 @@ const HELD: usize = 100;
 const LONGEST: usize = 1 << 20;
 /// After the end of the input, nothing may have happened for so long.
 const QUIET: Duration = Duration::from_millis(1_500);
+/// Lines are read once every account is there or refused, or after so long: what is typed ahead,
+/// or comes through a pipe, must not go elsewhere because one account was slower.
+const SETTLED: Duration = Duration::from_secs(5);
+
+/// The exit code when the input ended while a decision waits.
+const NEEDS_DECISION: i32 = 5;
 
 const HELP: &str = "\
 Everything you type is a message, but for lines that begin with a dot or a slash.
@@ -55,6 +61,8 @@ pub async fn run(engine: Engine) -> std::io::Result<i32> {
         open: String::new(),
         page: None,
         has_ended: false,
+        is_settled: false,
+        last_news: tokio::time::Instant::now(),
         exit: None,
         rings: std::io::stdout().is_terminal(),
     }
@@ -89,7 +97,12 @@ struct Front {
     open: String,
     /// The popup as it was told.
     page: Option<Page>,
+    /// The input has ended.
     has_ended: bool,
+    /// Lines are taken.
+    is_settled: bool,
+    /// When something was told last.
+    last_news: tokio::time::Instant,
     exit: Option<i32>,
     rings: bool,
 }
@@ -105,23 +118,22 @@ impl Front {
         self.engine.state.screen.rows = 24;
         self.say("trialogue, plain. Type .help for help.\n").await?;
         self.engine.connect_all();
+        let settled = tokio::time::Instant::now() + SETTLED;
         while self.exit.is_none() {
-            let quiet = self.has_ended.then(|| tokio::time::sleep(QUIET));
+            self.is_settled |= self.has_settled();
+            let quiet = self.last_news + QUIET;
             tokio::select! {
                 biased;
                 _ = hangup.recv() => self.leave(129),
                 _ = terminate.recv() => self.leave(143),
                 _ = interrupt.recv() => self.leave(130),
-                line = lines.recv(), if !self.has_ended => match line {
+                line = lines.recv(), if !self.has_ended && self.is_settled => match line {
                     Some(line) => self.line(&line),
                     None => self.has_ended = true,
                 },
                 happening = self.engine.wait() => self.engine.take(happening),
-                () = async { match quiet { Some(quiet) => quiet.await, None => std::future::pending().await } } => {
-                    if self.is_idle() {
-                        self.perform(Action::Quit);
-                    }
-                }
+                () = tokio::time::sleep_until(settled), if !self.is_settled => self.is_settled = true,
+                () = tokio::time::sleep_until(quiet), if self.has_ended => self.end(),
             }
             while let Some(next) = self.engine.try_next() {
                 self.engine.take(next);
@@ -139,12 +151,38 @@ impl Front {
         self.exit = Some(code);
     }
 
-    /// Nothing is on its way, runs or waits to be sent.
-    fn is_idle(&self) -> bool {
+    /// The input has ended and it was quiet for a while: leaves, when nothing is on its way. What
+    /// only an answer could go on with is left as it is, and the exit code says so.
+    fn end(&mut self) {
+        self.last_news = tokio::time::Instant::now();
         let state = &self.engine.state;
-        self.held.is_empty()
-            && state.accounts.iter().all(|of| {
-                of.outbox.is_empty() && of.conversations.values().all(|here| here.run.is_none())
+        let is_waiting = !crate::app::decisions::waiting(state).is_empty();
+        let is_running = state
+            .accounts
+            .iter()
+            .flat_map(|of| of.conversations.values())
+            .any(|here| here.run.is_some());
+        let is_sending = !self.held.is_empty()
+            || state.accounts.iter().any(|of| !of.outbox.is_empty());
+        if is_waiting && (is_running || is_sending) {
+            self.perform(Action::Quit);
+            self.exit = Some(NEEDS_DECISION);
+        } else if !is_running && !is_sending {
+            self.perform(Action::Quit);
+        }
+    }
+
+    /// Every account is there, or it is known that it is not.
+    fn has_settled(&self) -> bool {
+        use crate::domain::LinkState;
+        self.engine
+            .state
+            .accounts
+            .iter()
+            .all(|of| match of.account.link {
+                LinkState::Ready => !of.conversations.is_empty(),
+                LinkState::Waiting { .. } | LinkState::Refused { .. } | LinkState::NeedsLogin(_) => true,
+                LinkState::Off | LinkState::Connecting | LinkState::Syncing => false,
             })
     }
 
@@ -185,6 +223,7 @@ impl Front {
         if text.is_empty() {
             return Ok(());
         }
+        self.last_news = tokio::time::Instant::now();
         self.say(&text).await?;
         self.seen();
         Ok(())
@@ -275,8 +314,13 @@ impl Front {
                 self.perform(Action::Switcher);
                 self.answer(rest);
                 // A name narrows the list; when one is left, that is meant.
-                if page(&self.engine.state).is_some_and(|page| page.rows == 1) {
-                    self.answer("1");
+                match page(&self.engine.state).map(|page| page.rows) {
+                    Some(1) => self.answer("1"),
+                    Some(0) => {
+                        self.perform(Action::Escape);
+                        self.note("No conversation fits; .list lists them.\n");
+                    }
+                    _ => {}
                 }
                 self.page = None;
             }
@@ -434,7 +478,8 @@ impl Front {
             return;
         };
         // What was typed before the question was there must not answer it.
-        if !decision::is_armed(popup, now) {
+        let is_reason = popup.typing.is_some() && !line.is_empty();
+        if !decision::is_armed(popup, now) && !is_reason {
             self.note("That was typed before you could read the question. Type it again.\n");
             return;
         }

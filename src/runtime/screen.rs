@@ -36,6 +36,8 @@ use tokio::sync::mpsc;
 
 /// How long one batch may take before a key is looked for again.
 const BATCH: Duration = Duration::from_millis(4);
+/// How long a terminal may take to be told that it can drop our pictures.
+const FAREWELL: Duration = Duration::from_millis(200);
 /// Notifications of one account are this far apart.
 const NOTIFY_EVERY: Duration = Duration::from_secs(3);
 /// While a recording plays: stop or go on, and one line more.
@@ -221,6 +223,11 @@ impl Screen {
         } else {
             Left::Code(self.exit.unwrap_or(0))
         };
+        let farewell = self.pictures.farewell();
+        if !farewell.is_empty() {
+            let _ = self.writer.write(farewell);
+            let _ = tokio::time::timeout(FAREWELL, self.writer.written()).await;
+        }
         terminal::restore();
         drop(self.reader.take());
         let recorder = self.engine.surroundings().recorder.clone();
@@ -356,6 +363,16 @@ impl Screen {
 
     fn take_reply(&mut self, reply: TerminalReply) {
         self.abilities.learn(&reply);
+        let place = self.engine.surroundings().place;
+        let plan = pictures::Plan {
+            way: self.abilities.picture_way(place),
+            cell: self.abilities.cell,
+            in_tmux: place.in_tmux,
+        };
+        if self.pictures.set_plan(plan) {
+            self.memo.forget_pictures();
+            self.pace.want(true);
+        }
         match &reply {
             TerminalReply::Mode {
                 mode: 2026,
@@ -614,6 +631,9 @@ impl Screen {
         }
         self.resize();
         self.painter.invalidate();
+        // Whoever had the terminal meanwhile may have cleared what it kept for us.
+        self.pictures.forget();
+        self.memo.forget_pictures();
         self.pace.want(true);
     }
 
@@ -658,8 +678,16 @@ impl Screen {
         for coloured in self.colourist.take() {
             self.memo.coloured(coloured);
         }
-        for (wish, picture) in self.pictures.take() {
-            self.memo.picture(&wish, picture);
+        let mut bytes = Vec::new();
+        for mut made in self.pictures.take() {
+            // What cells refer to has to be there before them.
+            bytes.append(&mut made.transmission);
+            self.memo.picture(&made.wish, made.picture);
+        }
+        if self.pictures.is_full() {
+            bytes.append(&mut self.pictures.farewell());
+            self.pictures.forget();
+            self.memo.forget_pictures();
         }
         self.buffer.reset();
         let drawn = view::draw(
@@ -678,7 +706,22 @@ impl Screen {
                 target: link.target,
             })
             .collect();
-        let mut bytes = self.painter.paint(&self.buffer, &links, drawn.cursor);
+        let graphics = drawn
+            .graphics
+            .into_iter()
+            .map(|graphic| paint::Graphic {
+                column: graphic.column,
+                row: graphic.row,
+                columns: graphic.columns,
+                rows: graphic.rows,
+                parts: graphic.parts,
+            })
+            .collect();
+        bytes.append(
+            &mut self
+                .painter
+                .paint_with(&self.buffer, &links, graphics, drawn.cursor),
+        );
         bytes.append(&mut self.extra);
         self.pace.drawn(self.clock.now(), bytes.len());
         let _ = self.writer.write(bytes);

@@ -92,6 +92,8 @@ pub(crate) struct Canvas<'a> {
     pub glyphs: &'static Glyphs,
     pub hits: &'a mut super::layout::HitMap,
     pub links: &'a mut Vec<LinkSpan>,
+    /// Rows of pictures that may be drawn sharper.
+    pub pictures: &'a mut Vec<super::picture::DrawnRow>,
     /// Frames are left out, so that the terminal's own selection copies text only.
     pub is_bare: bool,
 }

@@ -68,7 +68,7 @@ pub(crate) fn following(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
     let keys_width = next.iter().map(|(keys, _)| width(keys)).max().unwrap_or(1);
     let title_width = next
         .iter()
-        .map(|(_, action)| width(action.title()))
+        .map(|(_, action)| width(action.short()))
         .max()
         .unwrap_or(1)
         .min(30);
@@ -104,7 +104,7 @@ pub(crate) fn following(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
         let end = canvas.put(x, y, keys, room, Role::Key);
         let room = outer.right().saturating_sub(end + 2);
         let room = room.min(u16::try_from(title_width).unwrap_or(30));
-        canvas.put_cut(end + 2, y, action.title(), room, Role::Text);
+        canvas.put_cut(end + 2, y, action.short(), room, Role::Text);
     }
 }
 

@@ -40,7 +40,7 @@ use crate::render::{Coloured, Colours, Job};
 use canvas::Canvas;
 use glyphs::Glyphs;
 use item::Scene;
-use picture::{Picture, PictureWish, Pictures};
+use picture::{Graphic, Picture, PictureWish, Pictures};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::cell::RefCell;
@@ -67,6 +67,11 @@ impl Memo {
         self.colours.insert(coloured);
     }
 
+    /// Forgets the pictures; those in sight are wished for again.
+    pub fn forget_pictures(&mut self) {
+        Arc::make_mut(&mut self.pictures).clear();
+    }
+
     /// Keeps a picture that a worker decoded and scaled; none when it could not.
     pub fn picture(&mut self, wish: &PictureWish, picture: Option<Picture>) {
         Arc::make_mut(&mut self.pictures).insert(wish, picture);
@@ -85,6 +90,8 @@ pub struct Drawn {
     pub links: Vec<LinkSpan>,
     /// Code in sight that could have colours; `Memo::coloured` takes what comes of it.
     pub wants: Vec<Job>,
+    /// Pictures over cells that the buffer leaves alone.
+    pub graphics: Vec<Graphic>,
     /// Pictures in sight that are not decoded; `Memo::picture` takes them.
     pub pictures: Vec<PictureWish>,
 }
@@ -93,6 +100,7 @@ pub struct Drawn {
 pub fn draw(state: &State, memo: &mut Memo, theme: &Theme, buffer: &mut Buffer) -> Drawn {
     let mut hits = HitMap::default();
     let mut links = Vec::new();
+    let mut pictures = Vec::new();
     let area = buffer.area;
     let mut canvas = Canvas {
         buffer,
@@ -100,6 +108,7 @@ pub fn draw(state: &State, memo: &mut Memo, theme: &Theme, buffer: &mut Buffer) 
         glyphs: Glyphs::of(state.settings.ascii),
         hits: &mut hits,
         links: &mut links,
+        pictures: &mut pictures,
         is_bare: state.screen.is_bare,
     };
     canvas.fill(area, Role::Background);
@@ -111,6 +120,7 @@ pub fn draw(state: &State, memo: &mut Memo, theme: &Theme, buffer: &mut Buffer) 
     }
     drawn.hits = hits;
     drawn.links = links;
+    drawn.graphics = picture::uncovered(buffer, pictures);
     drawn
 }
 

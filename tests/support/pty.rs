@@ -17,6 +17,50 @@ pub struct Model {
     is_closed: bool,
 }
 
+/// What the terminal says of itself when it is asked. Device attributes are always answered.
+#[derive(Clone, Debug, Default)]
+pub struct Answers {
+    /// The kitty keyboard protocol.
+    pub kitty_keys: bool,
+    /// The kitty graphics protocol.
+    pub kitty_graphics: bool,
+    pub sixel: bool,
+    pub sync: bool,
+    pub version: Option<&'static str>,
+    /// Width and height of a cell in pixels.
+    pub cell: Option<(u16, u16)>,
+    /// As in an answer to OSC 11.
+    pub background: Option<&'static str>,
+}
+
+impl Answers {
+    /// Questions with their answers, the device attributes last.
+    fn all(&self) -> Vec<(&'static str, String)> {
+        let mut all = Vec::new();
+        if self.kitty_keys {
+            all.push(("\x1b[?u", "\x1b[?1u".to_owned()));
+        }
+        if self.sync {
+            all.push(("\x1b[?2026$p", "\x1b[?2026;2$y".to_owned()));
+        }
+        if let Some(background) = self.background {
+            all.push(("\x1b]11;?", format!("\x1b]11;{background}\x1b\\")));
+        }
+        if let Some(version) = self.version {
+            all.push(("\x1b[>0q", format!("\x1bP>|{version}\x1b\\")));
+        }
+        if let Some((width, height)) = self.cell {
+            all.push(("\x1b[16t", format!("\x1b[6;{height};{width}t")));
+        }
+        if self.kitty_graphics {
+            all.push(("\x1b_Gi=31", "\x1b_Gi=31;OK\x1b\\".to_owned()));
+        }
+        let attributes = if self.sixel { "62;4;22" } else { "62;22" };
+        all.push(("\x1b[c", format!("\x1b[?{attributes}c")));
+        all
+    }
+}
+
 /// A running program on a terminal.
 pub struct Pty {
     model: Arc<(Mutex<Model>, Condvar)>,
@@ -45,8 +89,13 @@ pub fn program(home: &Path, arguments: &[&str]) -> CommandBuilder {
 }
 
 impl Pty {
-    /// Starts a command on a terminal of this size.
+    /// Starts a command on a terminal of this size that answers as little as there is.
     pub fn start(command: CommandBuilder, columns: u16, rows: u16) -> Self {
+        Self::start_on(Answers::default(), command, columns, rows)
+    }
+
+    /// Starts a command on a terminal of this size that gives these answers.
+    pub fn start_on(answers: Answers, command: CommandBuilder, columns: u16, rows: u16) -> Self {
         let size = PtySize {
             rows,
             cols: columns,
@@ -80,6 +129,7 @@ impl Pty {
         ));
         let (for_reader, for_answers) = (Arc::clone(&model), Arc::clone(&writer));
         std::thread::spawn(move || {
+            let mut unanswered = answers.all();
             let mut bytes = [0_u8; 65_536];
             loop {
                 let n = reader.read(&mut bytes).unwrap_or(0);
@@ -92,13 +142,17 @@ impl Pty {
                 model.raw.extend_from_slice(&bytes[..n]);
                 model.screen.process(&bytes[..n]);
                 for_reader.1.notify_all();
+                // A question may be cut by the read, so the end of what came before counts too.
+                let start = model.raw.len().saturating_sub(n + 32);
+                let recent = model.raw[start..].to_vec();
                 drop(model);
-                // Device attributes are what every terminal answers.
-                if contains(&bytes[..n], b"\x1b[c")
-                    && let Ok(mut writer) = for_answers.lock()
-                {
-                    let _ = writer.write_all(b"\x1b[?62;22c");
-                }
+                unanswered.retain(|(question, answer)| {
+                    let is_asked = contains(&recent, question.as_bytes());
+                    if is_asked && let Ok(mut writer) = for_answers.lock() {
+                        let _ = writer.write_all(answer.as_bytes());
+                    }
+                    !is_asked
+                });
             }
         });
         Self {
@@ -156,6 +210,26 @@ impl Pty {
             self.send(bytes);
             let model = self.model.0.lock().expect("the model");
             drop(self.model.1.wait_timeout(model, Duration::from_millis(200)));
+        }
+    }
+
+    /// Waits until the program has written these bytes, after so many others.
+    pub fn wait_written(&self, what: &str, part: &[u8], after: usize) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut model = self.model.0.lock().expect("the model");
+        while !contains(model.raw.get(after..).unwrap_or_default(), part) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(
+                !left.is_zero() && !model.is_closed,
+                "waited for {what}; the screen is:\n{}",
+                model.screen.screen().contents()
+            );
+            model = self
+                .model
+                .1
+                .wait_timeout(model, left.min(Duration::from_millis(500)))
+                .expect("the model")
+                .0;
         }
     }
 

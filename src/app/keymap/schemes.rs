@@ -38,6 +38,8 @@ const EDITING: &Table = {
         ("ctrl-y", Yank),
         ("alt-y", YankPrevious),
         ("ctrl-_", Undo),
+        // The same key to an old terminal, another one to a new one.
+        ("ctrl-/", Undo),
         ("alt-_", Redo),
     ]
 };

@@ -244,7 +244,17 @@ impl Parser {
                     .or_else(|| layout::latin(c))
                     .unwrap_or(c)
             };
-            self.chord(Chord::of_char(c, held));
+            // Ctrl+_ comes as the key of the minus with Shift.
+            match shifted.filter(char::is_ascii).or_else(|| layout::shifted(c)) {
+                Some(upper) if held.shift && !c.is_ascii_alphanumeric() => {
+                    let held = Modifiers {
+                        shift: false,
+                        ..held
+                    };
+                    self.chord(Chord::of_char(upper, held));
+                }
+                _ => self.chord(Chord::of_char(c, held)),
+            }
             return;
         }
         match text {

@@ -41,6 +41,8 @@ pub struct Narrator {
     oldest: Option<i64>,
     run: Option<RunId>,
     todos: Vec<Todo>,
+    /// Messages of the conversation that wait here.
+    queued: BTreeSet<MessageKey>,
     links: BTreeMap<AccountId, &'static str>,
     decisions: BTreeMap<(AccountId, DecisionId), bool>,
     unread: BTreeMap<(AccountId, ConversationId), u32>,
@@ -67,6 +69,7 @@ impl Narrator {
         self.focus(state, &mut out);
         self.entries(state, &mut out);
         self.run(state, &mut out);
+        self.queue(state, &mut out);
         self.decisions(state, &mut out);
         self.elsewhere(state, &mut out);
         out
@@ -100,6 +103,8 @@ impl Narrator {
             let name = &of.account.label;
             let (word, more) = match &of.account.link {
                 LinkState::Ready => ("online", String::new()),
+                // Before the first attempt there is nothing to tell.
+                LinkState::Off if !self.links.contains_key(&of.account.id) => continue,
                 LinkState::Off => ("off", String::new()),
                 LinkState::Connecting | LinkState::Syncing => continue,
                 LinkState::Waiting { reason, .. } => {
@@ -335,6 +340,31 @@ impl Narrator {
         }
     }
 
+    fn queue(&mut self, state: &State, out: &mut String) {
+        let Some((account, id, here)) = state.focused() else {
+            return;
+        };
+        let rows = account
+            .outbox
+            .iter()
+            .filter(|row| row.conversation == *id && row.delivery == Delivery::Queued);
+        let mut queued = BTreeSet::new();
+        for row in rows {
+            queued.insert(row.key);
+            if !self.queued.contains(&row.key) {
+                let why = if !account.is_ready() {
+                    "until there is a connection"
+                } else if here.run.is_some() {
+                    "until the run is over; /queue lists what waits"
+                } else {
+                    "for its turn"
+                };
+                let _ = writeln!(out, "note: \"{}\" waits {why}", one(&row.text));
+            }
+        }
+        self.queued = queued;
+    }
+
     fn decisions(&mut self, state: &State, out: &mut String) {
         for of in &state.accounts {
             for decision in &of.decisions {
@@ -431,7 +461,7 @@ pub fn place_name(account: &AccountState, id: &ConversationId) -> String {
 
 /// Text with who says it before its first line.
 fn say(out: &mut String, who: &str, text: &str, is_start: bool) {
-    let text = text.trim_matches('\n');
+    let text = text.strip_suffix('\n').unwrap_or(text);
     if is_start {
         // A text of several lines begins on a line of its own, so that tables keep their columns.
         let between = if text.contains('\n') { "\n" } else { " " };

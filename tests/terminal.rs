@@ -1,0 +1,13 @@
+//! The real program in terminals of several kinds: what every key does in each of them, pictures in
+//! those that can show them, lines where there is no cursor, and what `doctor` says of them.
+#![allow(clippy::unwrap_used)]
+
+#[path = "terminal/hands.rs"]
+mod hands;
+#[path = "terminal/keys.rs"]
+mod keys;
+#[path = "terminal/lines.rs"]
+mod lines;
+mod support;
+#[path = "terminal/pictures.rs"]
+mod pictures;

@@ -1,0 +1,167 @@
+//! `--plain`: lines in and lines out, on all three protocols.
+
+use super::support::served::command;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+/// The program with pipes in place of a terminal.
+struct Lines {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: Arc<(Mutex<String>, Condvar)>,
+    /// Bytes that were waited for.
+    seen: usize,
+}
+
+impl Lines {
+    fn start(home: &Path) -> Self {
+        let mut child = command(home, &["demo", "--plain", "--set", "speed=900"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let output = Arc::new((Mutex::new(String::new()), Condvar::new()));
+        let (mut stdout, shared) = (child.stdout.take().unwrap(), Arc::clone(&output));
+        std::thread::spawn(move || {
+            let mut bytes = [0_u8; 4096];
+            while let Ok(n @ 1..) = stdout.read(&mut bytes) {
+                let mut text = shared.0.lock().unwrap();
+                text.push_str(&String::from_utf8_lossy(&bytes[..n]));
+                shared.1.notify_all();
+            }
+            shared.0.lock().unwrap().push_str("\n(ended)\n");
+            shared.1.notify_all();
+        });
+        let input = child.stdin.take();
+        Self {
+            child,
+            input,
+            output,
+            seen: 0,
+        }
+    }
+
+    fn write(&mut self, line: &str) -> &mut Self {
+        let input = self.input.as_mut().unwrap();
+        writeln!(input, "{line}").unwrap();
+        input.flush().unwrap();
+        self
+    }
+
+    /// Waits until a text comes after everything that was waited for before.
+    fn see(&mut self, wanted: &str) -> &mut Self {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let mut text = self.output.0.lock().unwrap();
+        loop {
+            if let Some(at) = text[self.seen..].find(wanted) {
+                self.seen += at + wanted.len();
+                drop(text);
+                return self;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(
+                !left.is_zero() && !text.ends_with("(ended)\n"),
+                "waited for {wanted:?} after\n{}\n--- in\n{}",
+                &text[..self.seen],
+                &text[self.seen..]
+            );
+            text = self.output.1.wait_timeout(text, left).unwrap().0;
+        }
+    }
+
+    /// Writes a line again and again until a text comes.
+    fn insist(&mut self, line: &str, wanted: &str) {
+        self.insist_any(line, &[wanted]);
+    }
+
+    /// The same for one of several texts; which came.
+    fn insist_any(&mut self, line: &str, wanted: &[&str]) -> usize {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let mut next = Instant::now();
+        loop {
+            let text = self.output.0.lock().unwrap();
+            let came = wanted.iter().position(|wanted| text[self.seen..].contains(wanted));
+            if let Some(came) = came {
+                drop(text);
+                self.see(wanted[came]);
+                return came;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "{line:?} does not bring one of {wanted:?}:\n{}",
+                &text[self.seen..]
+            );
+            if Instant::now() >= next {
+                drop(text);
+                self.write(line);
+                next = Instant::now() + Duration::from_millis(500);
+            } else {
+                drop(self.output.1.wait_timeout(text, Duration::from_millis(50)));
+            }
+        }
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn lines_are_enough_on_every_protocol() {
+    let home = tempfile::tempdir().unwrap();
+    let mut lines = Lines::start(home.path());
+    for account in ["iris@demo", "pheby@demo", "omi@demo"] {
+        lines.insist(".status", &format!("{account}: online"));
+    }
+    for account in ["iris@demo", "pheby@demo", "omi@demo"] {
+        // By number: what the list says is what the number chooses.
+        lines.write(".list").see("Conversations:");
+        let shown = lines.output.0.lock().unwrap().clone();
+        let list = &shown[shown.rfind("Conversations:").unwrap()..];
+        let rows: Vec<&str> = list.lines().skip(1).collect();
+        let row = rows.iter().find(|row| {
+            row.contains(account) && (row.contains("Welcome") || row.contains("First"))
+        });
+        let number = row.unwrap().split(' ').next().unwrap().to_owned();
+        lines.write(&number);
+        lines.write("plain").see("You wrote:").see("agent: done");
+        lines.write("tools").see("tool ").see("agent: done");
+        lines.write("approve").see("Type .a to read and answer it.");
+        lines.write(".a").see("The whole command").see("deny");
+        let shown = lines.output.0.lock().unwrap().clone();
+        let question = &shown[shown.rfind("The whole command").unwrap()..];
+        let deny = question
+            .lines()
+            .find(|line| line.to_lowercase().contains("deny"))
+            .unwrap();
+        let number = deny.split(' ').next().unwrap().to_owned();
+        // An answer counts once the question could be read; a reason is asked for where the protocol
+        // has room for one.
+        if lines.insist_any(&number, &["Why?", "answered: "]) == 0 {
+            lines.write("not now");
+        }
+        lines.see("agent: done");
+    }
+    lines.write(".quit");
+    lines.see("(ended)");
+    assert!(lines.child.wait().unwrap().success());
+    let all = lines.output.0.lock().unwrap().clone();
+    assert!(!all.contains('\x1b'), "lines hold no escape sequences");
+}
+
+#[test]
+fn the_end_of_the_input_ends_the_chat_when_the_answer_is_there() {
+    let home = tempfile::tempdir().unwrap();
+    let mut lines = Lines::start(home.path());
+    lines.write(".go pheby").write("plain");
+    lines.input = None;
+    lines.see("You wrote:").see("(ended)");
+    assert!(lines.child.wait().unwrap().success());
+}
