@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use std::num::NonZeroU16;
 use std::sync::Arc;
-use trialogue::paint::{Depth, LinkSpan, PaintOptions, Painter};
+use trialogue::paint::{Depth, Graphic, LinkSpan, PaintOptions, Painter};
 
 struct Terminal {
     model: vt100::Parser,
@@ -493,4 +493,89 @@ fn any_size_is_taken() {
         painter.paint(&buffer, &[], Some((columns, rows)));
         painter.paint(&buffer, &[], None);
     }
+}
+
+/// A buffer with text and a hole of two rows and four columns at 2,1.
+fn with_hole() -> Buffer {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 12, 5));
+    for y in 0..5 {
+        buffer.set_string(0, y, "abcdefghijkl", Style::default());
+    }
+    for y in 1..3 {
+        for x in 2..6 {
+            buffer[(x, y)].reset();
+            buffer[(x, y)].set_diff_option(ratatui::buffer::CellDiffOption::Skip);
+        }
+    }
+    buffer
+}
+
+#[test]
+fn a_picture_is_sent_once_and_again_only_when_something_was_there() {
+    let picture: Arc<str> = format!("\x1bP0;1;0q{}\x1b\\", "#0;2;0;0;0~".repeat(9)).into();
+    let graphic = || Graphic {
+        column: 2,
+        row: 1,
+        columns: 4,
+        rows: 2,
+        parts: vec![Arc::clone(&picture)],
+    };
+    let mut painter = Painter::new(12, 5, PaintOptions::default());
+    let mut paint = |buffer: &Buffer, graphics: Vec<Graphic>| {
+        String::from_utf8(painter.paint_with(buffer, &[], graphics, None)).unwrap()
+    };
+    let plain = {
+        let mut buffer = with_hole();
+        for y in 1..3 {
+            buffer.set_string(2, y, "cdef", Style::default());
+            for x in 2..6 {
+                buffer[(x, y)].set_diff_option(ratatui::buffer::CellDiffOption::None);
+            }
+        }
+        buffer
+    };
+    let first = paint(&with_hole(), vec![graphic()]);
+    assert_eq!(first.matches(&*picture).count(), 1);
+    assert_eq!(first.matches("\x1b[4X").count(), 2, "its cells are erased before: {first:?}");
+    assert_eq!(paint(&with_hole(), vec![graphic()]), "", "nothing changed");
+    // Something beside it changes: it stays.
+    let mut beside = with_hole();
+    beside.set_string(8, 1, "XY", Style::default());
+    let change = paint(&beside, vec![graphic()]);
+    assert!(change.contains("XY") && !change.contains(&*picture), "{change:?}");
+    // A popup comes over it and goes.
+    let covered = paint(&plain, Vec::new());
+    assert!(covered.contains("cdef") && !covered.contains(&*picture), "{covered:?}");
+    assert!(paint(&with_hole(), vec![graphic()]).contains(&*picture));
+    // It moves down by a row: the row it left is written, and it is sent to its new place.
+    let mut moved = plain.clone();
+    for y in 2..4 {
+        for x in 2..6 {
+            moved[(x, y)].reset();
+            moved[(x, y)].set_diff_option(ratatui::buffer::CellDiffOption::Skip);
+        }
+    }
+    let lower = Graphic {
+        row: 2,
+        ..graphic()
+    };
+    let change = paint(&moved, vec![lower]);
+    assert!(change.contains("cdef") && change.contains(&*picture), "{change:?}");
+}
+
+#[test]
+fn placeholders_of_a_kept_picture_are_written_in_one_go() {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 8, 1));
+    for (x, mark) in ["\u{305}", "\u{30d}", "\u{30e}"].into_iter().enumerate() {
+        let cell = &mut buffer[(u16::try_from(x).unwrap(), 0)];
+        cell.set_symbol(&format!("\u{10eeee}\u{305}{mark}"));
+        cell.set_fg(Color::Indexed(17));
+    }
+    let mut painter = Painter::new(8, 1, PaintOptions::default());
+    let bytes = String::from_utf8(painter.paint(&buffer, &[], None)).unwrap();
+    assert!(
+        bytes.contains("\u{10eeee}\u{305}\u{305}\u{10eeee}\u{305}\u{30d}\u{10eeee}\u{305}\u{30e}"),
+        "{bytes:?}"
+    );
+    assert!(bytes.contains("38;5;17m"), "the number goes as a colour: {bytes:?}");
 }

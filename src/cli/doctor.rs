@@ -27,7 +27,8 @@ pub fn run(global: &Global, offline: bool) -> Result<Exit, Failure> {
         clock: Clock::start(),
         working_directory: std::env::current_dir().unwrap_or_else(|_| "/".into()),
         no_keyring: global.no_keyring,
-        tap: false,
+        recorder: None,
+        stage: None,
         is_throwaway: false,
     });
     facts.keyring = setup::keyring_status(&around).err();

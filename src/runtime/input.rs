@@ -35,7 +35,8 @@ impl Reader {
     /// Starts reading; what comes goes into `sender`, which holds the reader back when it is full.
     pub fn start(sender: mpsc::Sender<Bytes>) -> io::Result<Self> {
         let tty = terminal::open_tty()?;
-        let (stop_read, stop_write) = rustix::pipe::pipe()?;
+        // Programs that are started meanwhile must not hold its end open: the thread would never wake.
+        let (stop_read, stop_write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let thread = std::thread::Builder::new()
             .name("input".to_owned())
             .spawn(move || {

@@ -224,6 +224,11 @@ impl Narrator {
                     }
                 }
             }
+            EntryBody::Deleted { .. } => {
+                if self.told.insert(entry.key, ended()).is_none() {
+                    out.push_str("(a message was deleted here)\n");
+                }
+            }
             EntryBody::Gap { .. } => {
                 if self.told.insert(entry.key, ended()).is_none() {
                     out.push_str("(something is missing here)\n");
@@ -309,6 +314,7 @@ impl Narrator {
                 .map_or_else(String::new, |ms| format!(" after {}", words::duration(ms)));
             let how = match tool.status {
                 ToolStatus::Running | ToolStatus::Completed => "done".to_owned(),
+                ToolStatus::Failed if tool.error.is_empty() => "failed".to_owned(),
                 ToolStatus::Failed => format!("failed: {}", one(tool.error.as_str())),
                 ToolStatus::Cancelled => "stopped".to_owned(),
             };
