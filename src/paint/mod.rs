@@ -199,6 +199,13 @@ impl Painter {
         let colours = self.options.colours;
         self.wanted.read(buffer, links, colours, &self.shown);
         let has_scrolled = self.scroll(&mut out);
+        let stale: Vec<bool> = graphics
+            .iter()
+            .map(|graphic| {
+                !self.graphics.iter().any(|shown| shown.is_same(graphic))
+                    || self.is_uncovered(graphic)
+            })
+            .collect();
         let rows: Vec<usize> = (0..self.wanted.rows())
             .filter(|row| {
                 let was_unknown = std::mem::take(&mut self.unknown[*row]);
@@ -223,20 +230,6 @@ impl Painter {
             }
             for (row, run_over) in rows.iter().zip(&mut run_over) {
                 self.paint_row(*row, band.clone(), run_over, &mut out);
-        self.scroll(&mut out);
-        let stale: Vec<bool> = graphics
-            .iter()
-            .map(|graphic| {
-                !self.graphics.iter().any(|shown| shown.is_same(graphic))
-                    || self.is_uncovered(graphic)
-            })
-            .collect();
-        for row in 0..self.wanted.rows() {
-            let was_unknown = std::mem::take(&mut self.unknown[row]);
-            let is_same = self.wanted.is_shown(row)
-                || (self.wanted.hash(row) == self.shown.hash(row) && !self.wanted.is_restless(row));
-            if was_unknown || !is_same {
-                self.paint_row(row, &mut out);
             }
         }
         self.shown.settle(&mut self.wanted);
@@ -308,14 +301,6 @@ impl Painter {
         true
     }
 
-    /// Writes what differs in some columns of a row. Cells before `run_over` are written again.
-    fn paint_row(
-        &mut self,
-        row: usize,
-        band: Range<usize>,
-        run_over: &mut usize,
-        out: &mut String,
-    ) {
     /// Whether a cell under a picture shows something else, so that the picture has to come again.
     fn is_uncovered(&self, graphic: &Graphic) -> bool {
         let (top, left) = (usize::from(graphic.row), usize::from(graphic.column));
@@ -330,7 +315,7 @@ impl Painter {
     /// Erases the cells under a picture and draws it there.
     fn draw(&mut self, graphic: &Graphic, out: &mut String) {
         let (top, left) = (usize::from(graphic.row), usize::from(graphic.column));
-        self.pen.set_blank(out);
+        self.pen.set_blank(colour::Colour::DEFAULT, out);
         for row in top..top + usize::from(graphic.rows) {
             self.go_to(left, row, out);
             out.push_str(&format!("\x1b[{}X", graphic.columns));
@@ -343,7 +328,14 @@ impl Painter {
         self.at = None;
     }
 
-    fn paint_row(&mut self, row: usize, out: &mut String) {
+    /// Writes what differs in some columns of a row. Cells before `run_over` are written again.
+    fn paint_row(
+        &mut self,
+        row: usize,
+        band: Range<usize>,
+        run_over: &mut usize,
+        out: &mut String,
+    ) {
         let columns = self.wanted.columns();
         let new = self.wanted.take_row(row);
         let old = self.shown.take_row(row);

@@ -78,10 +78,6 @@ pub fn mouse(modes: Modes) -> &'static str {
     }
 }
 
-/// The questions asked once the first frame is out, with the device attributes last: their answer
-/// ends the round. Nothing waits for them.
-pub const QUESTIONS: &str = "\x1b[?u\x1b[?2026$p\x1b]11;?\x1b\\\x1b[>0q\x1b[16t\x1b[c";
-
 /// Whether the terminal that gives this name and version is known to repeat a character on demand.
 /// There is no question for that, and one that can't would show garbage.
 pub fn repeats(version: &str) -> bool {
