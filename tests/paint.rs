@@ -536,16 +536,26 @@ fn a_picture_is_sent_once_and_again_only_when_something_was_there() {
     };
     let first = paint(&with_hole(), vec![graphic()]);
     assert_eq!(first.matches(&*picture).count(), 1);
-    assert_eq!(first.matches("\x1b[4X").count(), 2, "its cells are erased before: {first:?}");
+    assert_eq!(
+        first.matches("\x1b[4X").count(),
+        2,
+        "its cells are erased before: {first:?}"
+    );
     assert_eq!(paint(&with_hole(), vec![graphic()]), "", "nothing changed");
     // Something beside it changes: it stays.
     let mut beside = with_hole();
     beside.set_string(8, 1, "XY", Style::default());
     let change = paint(&beside, vec![graphic()]);
-    assert!(change.contains("XY") && !change.contains(&*picture), "{change:?}");
+    assert!(
+        change.contains("XY") && !change.contains(&*picture),
+        "{change:?}"
+    );
     // A popup comes over it and goes.
     let covered = paint(&plain, Vec::new());
-    assert!(covered.contains("cdef") && !covered.contains(&*picture), "{covered:?}");
+    assert!(
+        covered.contains("cdef") && !covered.contains(&*picture),
+        "{covered:?}"
+    );
     assert!(paint(&with_hole(), vec![graphic()]).contains(&*picture));
     // It moves down by a row: the row it left is written, and it is sent to its new place.
     let mut moved = plain.clone();
@@ -560,7 +570,10 @@ fn a_picture_is_sent_once_and_again_only_when_something_was_there() {
         ..graphic()
     };
     let change = paint(&moved, vec![lower]);
-    assert!(change.contains("cdef") && change.contains(&*picture), "{change:?}");
+    assert!(
+        change.contains("cdef") && change.contains(&*picture),
+        "{change:?}"
+    );
 }
 
 #[test]
@@ -577,5 +590,8 @@ fn placeholders_of_a_kept_picture_are_written_in_one_go() {
         bytes.contains("\u{10eeee}\u{305}\u{305}\u{10eeee}\u{305}\u{30d}\u{10eeee}\u{305}\u{30e}"),
         "{bytes:?}"
     );
-    assert!(bytes.contains("38;5;17m"), "the number goes as a colour: {bytes:?}");
+    assert!(
+        bytes.contains("38;5;17m"),
+        "the number goes as a colour: {bytes:?}"
+    );
 }

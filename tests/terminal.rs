@@ -8,6 +8,6 @@ mod hands;
 mod keys;
 #[path = "terminal/lines.rs"]
 mod lines;
-mod support;
 #[path = "terminal/pictures.rs"]
 mod pictures;
+mod support;

@@ -57,10 +57,9 @@ pub fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
         | StopRun | ToggleAutoApprove | ToggleAutoThread => places::perform(state, now, action),
         GoToDate | AddAccount | AccountDetails | OpenDecision | Attention | Palette | Switcher
         | SearchHere | SearchEverywhere | Models | Effort | Profile | MediaList | Inspector
-        | Help | Doctor | ShowTodos | ShowQueue | ServerFunctions | ToggleSidebar | Zen | BareView
-        | Theme | ToggleFooter | ToggleMouse | ToggleMotion | WiderSidebar | NarrowerSidebar => {
-            opening::perform(state, now, action)
-        }
+        | Help | Doctor | ShowTodos | ShowQueue | ServerFunctions | ToggleSidebar | Zen
+        | BareView | Theme | ToggleFooter | ToggleMouse | ToggleMotion | WiderSidebar
+        | NarrowerSidebar => opening::perform(state, now, action),
         Redraw => vec![Effect::RedrawAll],
         SaveFrames => vec![Effect::SaveFrames],
         Suspend => {

@@ -82,9 +82,11 @@ impl Graphic {
         (self.column, self.row, self.columns, self.rows)
             == (other.column, other.row, other.columns, other.rows)
             && self.parts.len() == other.parts.len()
-            && self.parts.iter().zip(&other.parts).all(|(a, b)| {
-                Arc::ptr_eq(a, b) || (a.len() < 64 && a == b)
-            })
+            && self
+                .parts
+                .iter()
+                .zip(&other.parts)
+                .all(|(a, b)| Arc::ptr_eq(a, b) || (a.len() < 64 && a == b))
     }
 }
 

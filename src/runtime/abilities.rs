@@ -131,7 +131,11 @@ mod tests {
             (vec![], here, PictureWay::Blocks),
             (vec![sixel.clone()], here, PictureWay::Blocks),
             (vec![sixel.clone(), cell.clone()], here, PictureWay::Sixel),
-            (vec![sixel.clone(), cell.clone()], in_tmux, PictureWay::Sixel),
+            (
+                vec![sixel.clone(), cell.clone()],
+                in_tmux,
+                PictureWay::Sixel,
+            ),
             (vec![iterm.clone(), cell.clone()], here, PictureWay::Iterm),
             (vec![iterm, cell.clone()], in_tmux, PictureWay::Blocks),
             (vec![kitty.clone(), sixel, cell], here, PictureWay::Kitty),
@@ -152,7 +156,10 @@ mod tests {
             in_tmux: true,
             ..Place::default()
         };
-        assert!(!questions(in_tmux, "tmux-256color").contains("\x1b_G") || questions(in_tmux, "x").contains("Ptmux;\x1b\x1b_G"));
+        assert!(
+            !questions(in_tmux, "tmux-256color").contains("\x1b_G")
+                || questions(in_tmux, "x").contains("Ptmux;\x1b\x1b_G")
+        );
         let in_screen = Place {
             in_screen: true,
             ..Place::default()

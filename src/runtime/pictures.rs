@@ -308,10 +308,8 @@ mod encode {
         // Whole bands only, so that nothing reaches into the row below.
         let height = (rows * cell_height / 6 * 6).max(6);
         let whole = on_cells(image, columns * cell_width, height);
-        let size = ratatui::layout::Size::new(
-            u16::try_from(columns).ok()?,
-            u16::try_from(rows).ok()?,
-        );
+        let size =
+            ratatui::layout::Size::new(u16::try_from(columns).ok()?, u16::try_from(rows).ok()?);
         let encoded = Sixel::new(whole, size, false).ok()?.data;
         if encoded.len() > MOST_BYTES {
             return None;
@@ -402,7 +400,10 @@ mod encode {
             let Some(Sharp::Bands { head, bands, .. }) = picture.sharp else {
                 panic!("{:?}", picture.sharp);
             };
-            assert!(head.starts_with("\x1bP") && head.contains("#0;2;"), "{head:?}");
+            assert!(
+                head.starts_with("\x1bP") && head.contains("#0;2;"),
+                "{head:?}"
+            );
             assert!(!head.contains('"'));
             // Seven rows of twenty pixels hold twenty-three bands of six.
             assert_eq!(bands.len(), 23);
@@ -416,7 +417,11 @@ mod encode {
                 panic!("{:?}", picture.sharp);
             };
             assert_eq!(strips.len(), 7);
-            assert!(strips.iter().all(|strip| strip.contains("width=20;height=1;")));
+            assert!(
+                strips
+                    .iter()
+                    .all(|strip| strip.contains("width=20;height=1;"))
+            );
         }
 
         #[test]

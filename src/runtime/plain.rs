@@ -162,8 +162,8 @@ impl Front {
             .iter()
             .flat_map(|of| of.conversations.values())
             .any(|here| here.run.is_some());
-        let is_sending = !self.held.is_empty()
-            || state.accounts.iter().any(|of| !of.outbox.is_empty());
+        let is_sending =
+            !self.held.is_empty() || state.accounts.iter().any(|of| !of.outbox.is_empty());
         if is_waiting && (is_running || is_sending) {
             self.perform(Action::Quit);
             self.exit = Some(NEEDS_DECISION);
@@ -181,7 +181,9 @@ impl Front {
             .iter()
             .all(|of| match of.account.link {
                 LinkState::Ready => !of.conversations.is_empty(),
-                LinkState::Waiting { .. } | LinkState::Refused { .. } | LinkState::NeedsLogin(_) => true,
+                LinkState::Waiting { .. }
+                | LinkState::Refused { .. }
+                | LinkState::NeedsLogin(_) => true,
                 LinkState::Off | LinkState::Connecting | LinkState::Syncing => false,
             })
     }
@@ -497,8 +499,7 @@ impl Front {
         let rows = page(&self.engine.state).map_or(0, |page| page.rows);
         match line.parse::<usize>() {
             Ok(number) if (1..=rows).contains(&number) => {
-                if let Some(Overlay::Decision(popup)) =
-                    self.engine.state.screen.overlays.last_mut()
+                if let Some(Overlay::Decision(popup)) = self.engine.state.screen.overlays.last_mut()
                 {
                     if popup.selected != number - 1 {
                         popup.always_asked = false;

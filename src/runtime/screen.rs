@@ -541,8 +541,7 @@ impl Screen {
         let ascii = self.engine.state.settings.ascii;
         let inner = self.engine.inner();
         tokio::task::spawn_blocking(move || {
-            let mut facts =
-                doctor::gather(around.place, &around.paths, Some(abilities), colours);
+            let mut facts = doctor::gather(around.place, &around.paths, Some(abilities), colours);
             facts.keyring = super::setup::keyring_status(&around).err();
             let mut report = Report {
                 sections: doctor::judge(&facts),
@@ -574,24 +573,23 @@ impl Screen {
                         Finding::good(name, who)
                     }
                     LinkState::Off => Finding::good(name, "switched off"),
-                    LinkState::Connecting | LinkState::Syncing => {
-                        Finding::good(name, "connecting")
-                    }
+                    LinkState::Connecting | LinkState::Syncing => Finding::good(name, "connecting"),
                     LinkState::Waiting { until, reason } => Finding::bad(
                         name,
                         reason.as_str(),
-                        format!("It is tried again in {} s; /connect tries now.", until.since(now).as_secs()),
+                        format!(
+                            "It is tried again in {} s; /connect tries now.",
+                            until.since(now).as_secs()
+                        ),
                     ),
                     LinkState::Refused { reason } => Finding::bad(
                         name,
                         reason.as_str(),
                         "Sign in again: the account's page, then s.",
                     ),
-                    LinkState::NeedsLogin(need) => Finding::bad(
-                        name,
-                        need.hint.as_str(),
-                        "The account's page says how.",
-                    ),
+                    LinkState::NeedsLogin(need) => {
+                        Finding::bad(name, need.hint.as_str(), "The account's page says how.")
+                    }
                 }
             })
             .collect()

@@ -93,9 +93,8 @@ impl Sharp {
 
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Strips(a), Self::Strips(b)) | (Self::Bands { bands: a, .. }, Self::Bands { bands: b, .. }) => {
-                Arc::ptr_eq(a, b)
-            }
+            (Self::Strips(a), Self::Strips(b))
+            | (Self::Bands { bands: a, .. }, Self::Bands { bands: b, .. }) => Arc::ptr_eq(a, b),
             _ => false,
         }
     }

@@ -153,7 +153,13 @@ fn an_icon_keeps_the_colour() {
 
 #[test]
 fn undo_is_one_key_with_and_without_the_kitty_protocol() {
-    for bytes in [&b"\x1f"[..], b"\x1b[45;6u", b"\x1b[45:95;6u", b"\x1b[47;5u", b"\x1b[27;6;95~"] {
+    for bytes in [
+        &b"\x1f"[..],
+        b"\x1b[45;6u",
+        b"\x1b[45:95;6u",
+        b"\x1b[47;5u",
+        b"\x1b[27;6;95~",
+    ] {
         let mut desk = Desk::new();
         desk.text("draft").press("ctrl-u").bytes(&[bytes], 0);
         assert_eq!(desk.draft(), "draft", "{bytes:?}");

@@ -53,7 +53,12 @@ pub fn has_tmux(test: &str) -> bool {
 
 impl Hands {
     /// Starts the program with these arguments in a terminal of this kind.
-    pub fn start(kind: Kind, home: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+    pub fn start(
+        kind: Kind,
+        home: &Path,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let mut command = match kind {
             Kind::Old | Kind::Kitty => program(home, arguments),
             Kind::Tmux => {
@@ -65,10 +70,8 @@ impl Hands {
                 all.extend(words);
                 all.extend(arguments);
                 let mut command = program(home, &[]);
-                *command.get_argv_mut() = std::iter::once("tmux")
-                    .chain(all)
-                    .map(Into::into)
-                    .collect();
+                *command.get_argv_mut() =
+                    std::iter::once("tmux").chain(all).map(Into::into).collect();
                 command
             }
         };
@@ -120,9 +123,13 @@ impl Hands {
 
     /// Waits until the first line, which says where one is, holds a text.
     pub fn at(&self, place: &str) -> &Self {
-        self.pty.wait_until(&format!("{place:?} in the first line"), |screen| {
-            screen.lines().next().is_some_and(|line| line.contains(place))
-        });
+        self.pty
+            .wait_until(&format!("{place:?} in the first line"), |screen| {
+                screen
+                    .lines()
+                    .next()
+                    .is_some_and(|line| line.contains(place))
+            });
         self
     }
 }

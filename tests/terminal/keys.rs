@@ -73,7 +73,10 @@ fn writing(hands: &Hands) {
     if hands.kind == Kind::Kitty {
         hands.press("shift-enter").write("five");
     }
-    assert!(!hands.pty.screen().contains("You wrote"), "a new line sent the draft");
+    assert!(
+        !hands.pty.screen().contains("You wrote"),
+        "a new line sent the draft"
+    );
     hands.press("ctrl-c").gone("four");
     hands.press("up").see("four");
     hands.press("ctrl-c").gone("four");
@@ -111,13 +114,17 @@ fn stopping(hands: &Hands) {
     hands.press("enter").see("This comes slowly");
     hands.press("esc").see("Esc again stops");
     hands.press("esc");
-    hands.pty.wait_until("the end of the run", |screen| stopped(screen) == 1);
+    hands
+        .pty
+        .wait_until("the end of the run", |screen| stopped(screen) == 1);
     hands.press("ctrl-l");
     hands.write("slow");
     hands.press("enter");
     hands.pty.wait_until("a run", is_running);
     hands.press("ctrl-c");
-    hands.pty.wait_until("the end of the run", |screen| !is_running(screen));
+    hands
+        .pty
+        .wait_until("the end of the run", |screen| !is_running(screen));
     hands.press("x").press("backspace");
 }
 
@@ -156,7 +163,11 @@ fn leader(hands: &Hands) {
     hands.press("ctrl-x a").see("Nothing waits for you");
     hands.press("ctrl-x q").see("Nothing waits to be sent here");
     // Act mode or auto-approve is asked about.
-    hands.press("ctrl-x y").see("Switch on").press("esc").gone("Switch on");
+    hands
+        .press("ctrl-x y")
+        .see("Switch on")
+        .press("esc")
+        .gone("Switch on");
     // The sidebar, and only the conversation.
     for key in ["b", "z"] {
         hands.press("ctrl-x").press(key).gone("omi@demo");
@@ -171,7 +182,9 @@ fn timeline(hands: &Hands) {
     hands.write("long");
     hands.press("enter");
     hands.pty.wait_until("a run", is_running);
-    hands.pty.wait_until("the end of the run", |screen| !is_running(screen));
+    hands
+        .pty
+        .wait_until("the end of the run", |screen| !is_running(screen));
     for up in ["pageup", "shift-up"] {
         hands.press(up).see("newest");
         hands.press("ctrl-end").gone("newest");

@@ -84,7 +84,9 @@ impl Lines {
         let mut next = Instant::now();
         loop {
             let text = self.output.0.lock().unwrap();
-            let came = wanted.iter().position(|wanted| text[self.seen..].contains(wanted));
+            let came = wanted
+                .iter()
+                .position(|wanted| text[self.seen..].contains(wanted));
             if let Some(came) = came {
                 drop(text);
                 self.see(wanted[came]);
@@ -110,7 +112,9 @@ impl Lines {
     /// Opens the question that comes and refuses by the number of its refusal.
     fn refuse(&mut self) {
         self.see("Type .a to read and answer it.");
-        self.write(".a").see("The whole command").see("Type a number");
+        self.write(".a")
+            .see("The whole command")
+            .see("Type a number");
         let shown = self.output.0.lock().unwrap().clone();
         let question = &shown[shown.rfind("The whole command").unwrap()..];
         let deny = question

@@ -13,10 +13,15 @@ fn picture_on(answers: Answers) -> (tempfile::TempDir, Pty) {
     let mut command = program(home.path(), &["demo", "--set", "speed=800"]);
     command.env("COLORTERM", "truecolor");
     let pty = Pty::start_on(answers, command, 120, 40);
-    pty.wait_until("three accounts online", |screen| screen.matches('●').count() >= 4);
+    pty.wait_until("three accounts online", |screen| {
+        screen.matches('●').count() >= 4
+    });
     pty.send("\x1b1");
     pty.wait_until("the first account", |screen| {
-        screen.lines().next().is_some_and(|line| line.contains("iris@demo"))
+        screen
+            .lines()
+            .next()
+            .is_some_and(|line| line.contains("iris@demo"))
     });
     pty.send("file\r");
     pty.wait_for("latency.png");
@@ -44,7 +49,10 @@ fn the_kitty_protocol_keeps_the_picture_and_cells_name_it() {
     let sent = raw.windows(8).position(|part| part == b"a=T,U=1,");
     let placed = "\u{10eeee}".as_bytes();
     let shown = raw.windows(4).position(|part| part == placed);
-    assert!(sent.is_some() && sent < shown, "cells came before their picture");
+    assert!(
+        sent.is_some() && sent < shown,
+        "cells came before their picture"
+    );
     // Scrolling moves cells and sends no picture again.
     let before = pty.raw().len();
     pty.send("\x1b[5~");
@@ -106,9 +114,9 @@ fn tmux_without_passthrough_gets_half_blocks_and_keeps_its_title() {
         &["demo", "--set", "speed=800"],
         &[("COLORTERM", "truecolor")],
     );
-    hands
-        .pty
-        .wait_until("three accounts online", |screen| screen.matches('●').count() >= 4);
+    hands.pty.wait_until("three accounts online", |screen| {
+        screen.matches('●').count() >= 4
+    });
     hands.press("alt-1").at("iris@demo");
     hands.write("file");
     hands.press("enter");
@@ -120,5 +128,8 @@ fn tmux_without_passthrough_gets_half_blocks_and_keeps_its_title() {
         .output()
         .unwrap();
     let title = String::from_utf8_lossy(&title.stdout).into_owned();
-    assert!(!title.contains("i=31"), "a question became the title: {title:?}");
+    assert!(
+        !title.contains("i=31"),
+        "a question became the title: {title:?}"
+    );
 }

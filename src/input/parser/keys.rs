@@ -245,7 +245,10 @@ impl Parser {
                     .unwrap_or(c)
             };
             // Ctrl+_ comes as the key of the minus with Shift.
-            match shifted.filter(char::is_ascii).or_else(|| layout::shifted(c)) {
+            match shifted
+                .filter(char::is_ascii)
+                .or_else(|| layout::shifted(c))
+            {
                 Some(upper) if held.shift && !c.is_ascii_alphanumeric() => {
                     let held = Modifiers {
                         shift: false,

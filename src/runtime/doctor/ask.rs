@@ -1,8 +1,8 @@
 //! The terminal's answers, for a command without a screen: raw mode, one write, and a wait with a
 //! deadline.
 
-use crate::input::parser::{Parser, ParserOptions};
 use crate::input::TerminalEvent;
+use crate::input::parser::{Parser, ParserOptions};
 use crate::runtime::abilities::{self, Abilities};
 use crate::runtime::desktop::Place;
 use crate::runtime::terminal;

@@ -29,7 +29,11 @@ fn terminal(facts: &Facts) -> Vec<Finding> {
     if term.is_empty() || term == "dumb" {
         findings.push(Finding::bad(
             "type",
-            if term.is_empty() { "TERM is not set" } else { "TERM=dumb" },
+            if term.is_empty() {
+                "TERM is not set"
+            } else {
+                "TERM=dumb"
+            },
             "The full screen needs a terminal; trialogue --plain and trialogue send work here.",
         ));
     } else {
@@ -71,7 +75,10 @@ fn terminal(facts: &Facts) -> Vec<Finding> {
         findings.push(Finding::good("program", version.clone()));
     }
     findings.push(match found.background {
-        Some((r, g, b)) => Finding::good("background", format!("#{r:02x}{g:02x}{b:02x}, so dark or light is known")),
+        Some((r, g, b)) => Finding::good(
+            "background",
+            format!("#{r:02x}{g:02x}{b:02x}, so dark or light is known"),
+        ),
         None => Finding::limited(
             "background",
             "not told, so the dark theme is taken",
@@ -79,7 +86,10 @@ fn terminal(facts: &Facts) -> Vec<Finding> {
         ),
     });
     findings.push(match found.keyboard_flags {
-        Some(flags) if flags & 1 == 1 => Finding::good("keys", "exact (kitty keyboard protocol): Shift+Enter makes a new line"),
+        Some(flags) if flags & 1 == 1 => Finding::good(
+            "keys",
+            "exact (kitty keyboard protocol): Shift+Enter makes a new line",
+        ),
         _ => Finding::limited(
             "keys",
             "as old terminals send them: Shift+Enter may come as Enter",
@@ -88,7 +98,10 @@ fn terminal(facts: &Facts) -> Vec<Finding> {
     });
     findings.push(match found.sync {
         Some(true) => Finding::good("frames", "whole (synchronized updates)"),
-        _ => Finding::good("frames", "without synchronized updates; only changed cells are written"),
+        _ => Finding::good(
+            "frames",
+            "without synchronized updates; only changed cells are written",
+        ),
     });
     findings.push(pictures(facts));
     findings
@@ -161,7 +174,9 @@ fn multiplexer(tmux: &Tmux) -> Vec<Finding> {
     let option = |name: &str| tmux.options.get(name).map_or("", String::as_str);
     let mut findings = vec![Finding::good("version", tmux.version.clone())];
     findings.push(match option("set-clipboard") {
-        "on" | "external" | "" | "1" | "2" => Finding::good("set-clipboard", "copies reach the terminal"),
+        "on" | "external" | "" | "1" | "2" => {
+            Finding::good("set-clipboard", "copies reach the terminal")
+        }
         value => Finding::limited(
             "set-clipboard",
             format!("{value}: what is copied stays in tmux"),
@@ -169,8 +184,13 @@ fn multiplexer(tmux: &Tmux) -> Vec<Finding> {
         ),
     });
     findings.push(match option("allow-passthrough") {
-        "on" | "all" | "1" | "2" => Finding::good("allow-passthrough", "pictures and notifications can pass"),
-        "" => Finding::good("allow-passthrough", "this tmux always passes them, or cannot"),
+        "on" | "all" | "1" | "2" => {
+            Finding::good("allow-passthrough", "pictures and notifications can pass")
+        }
+        "" => Finding::good(
+            "allow-passthrough",
+            "this tmux always passes them, or cannot",
+        ),
         _ => Finding::limited(
             "allow-passthrough",
             "off: pictures and notifications of the terminal do not pass",
@@ -214,7 +234,10 @@ fn multiplexer(tmux: &Tmux) -> Vec<Finding> {
             "set -g default-terminal tmux-256color",
         )
     } else if has_true_colour {
-        Finding::good("default-terminal", format!("{terminal}, 24-bit colour passes"))
+        Finding::good(
+            "default-terminal",
+            format!("{terminal}, 24-bit colour passes"),
+        )
     } else {
         Finding::limited(
             "default-terminal",
@@ -247,7 +270,10 @@ fn clipboard(facts: &Facts) -> Vec<Finding> {
     } else if place.has_display && !place.over_ssh {
         Finding::good("copy", "the desktop's own clipboard")
     } else {
-        Finding::good("copy", "the terminal's clipboard (OSC 52), which never confirms; up to 74 kB, longer text goes to a file")
+        Finding::good(
+            "copy",
+            "the terminal's clipboard (OSC 52), which never confirms; up to 74 kB, longer text goes to a file",
+        )
     };
     let mut findings = vec![copy];
     let term = variable(facts, "TERM");
@@ -306,12 +332,17 @@ fn files(facts: &Facts) -> Vec<Finding> {
 
 fn folder(fact: &FolderFact) -> Finding {
     let path = fact.path.display();
-    let is_private = matches!(fact.name, "data" | "history" | "decisions" | "secrets" | "state");
+    let is_private = matches!(
+        fact.name,
+        "data" | "history" | "decisions" | "secrets" | "state"
+    );
     if !fact.is_ours {
         return Finding::bad(
             fact.name,
             format!("{path} belongs to somebody else"),
-            format!("Give it back (chown), or name another folder with --data-dir or --config-dir: {path}"),
+            format!(
+                "Give it back (chown), or name another folder with --data-dir or --config-dir: {path}"
+            ),
         );
     }
     if !fact.can_write && fact.name != "config" && fact.name != "keys" && fact.name != "themes" {
@@ -434,9 +465,25 @@ mod tests {
             .filter(|finding| finding.health != Health::Good)
             .collect();
         for name in [
-            "type", "mosh", "size", "locale", "questions", "background", "keys", "pictures",
-            "set-clipboard", "allow-passthrough", "extended-keys", "focus-events", "escape-time",
-            "default-terminal", "keyring", "data", "written wrong", "editor", "paste a picture",
+            "type",
+            "mosh",
+            "size",
+            "locale",
+            "questions",
+            "background",
+            "keys",
+            "pictures",
+            "set-clipboard",
+            "allow-passthrough",
+            "extended-keys",
+            "focus-events",
+            "escape-time",
+            "default-terminal",
+            "keyring",
+            "data",
+            "written wrong",
+            "editor",
+            "paste a picture",
         ] {
             let finding = weak.iter().find(|finding| finding.name == name);
             assert!(finding.is_some_and(|f| !f.hint.is_empty()), "{name}");

@@ -107,13 +107,20 @@ impl Narrator {
                 LinkState::Off if !self.links.contains_key(&of.account.id) => continue,
                 LinkState::Off => ("off", String::new()),
                 LinkState::Connecting | LinkState::Syncing => continue,
-                LinkState::Waiting { reason, .. } => {
-                    ("no connection", format!(": {}. It is tried again.", one(reason.as_str())))
-                }
+                LinkState::Waiting { reason, .. } => (
+                    "no connection",
+                    format!(": {}. It is tried again.", one(reason.as_str())),
+                ),
                 LinkState::Refused { reason } => ("refused", format!(": {}", one(reason.as_str()))),
                 LinkState::NeedsLogin(need) => {
-                    let url = need.url.as_ref().map_or_else(String::new, |url| format!(" {url}"));
-                    ("sign in first", format!(": {}{url}", one(need.hint.as_str())))
+                    let url = need
+                        .url
+                        .as_ref()
+                        .map_or_else(String::new, |url| format!(" {url}"));
+                    (
+                        "sign in first",
+                        format!(": {}{url}", one(need.hint.as_str())),
+                    )
                 }
             };
             if self.links.get(&of.account.id) != Some(&word) {
@@ -157,7 +164,8 @@ impl Narrator {
                 String::new()
             };
             let _ = writeln!(out, "== {} ==.{loud}", place_name(account, id));
-            self.unread.remove(&(account.account.id.clone(), id.clone()));
+            self.unread
+                .remove(&(account.account.id.clone(), id.clone()));
         }
     }
 
@@ -391,7 +399,11 @@ impl Narrator {
                             DecisionLife::Open => continue,
                             DecisionLife::Answering { .. } => continue,
                             DecisionLife::Resolved { choice, by_us, .. } => {
-                                let who = if *by_us { "answered" } else { "answered elsewhere" };
+                                let who = if *by_us {
+                                    "answered"
+                                } else {
+                                    "answered elsewhere"
+                                };
                                 match choice {
                                     Some(choice) => format!("{who}: {choice}"),
                                     None => who.to_owned(),

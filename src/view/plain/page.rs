@@ -53,7 +53,9 @@ pub fn page(state: &State) -> Option<Page> {
                 .account
                 .identity
                 .as_ref()
-                .map_or_else(String::new, |who| format!(", {} {}", who.server, who.version));
+                .map_or_else(String::new, |who| {
+                    format!(", {} {}", who.server, who.version)
+                });
             Page {
                 text: format!("{}{who}\n", of.account.label),
                 rows: 0,
@@ -157,10 +159,7 @@ fn decision(state: &State, popup: &DecisionPopup) -> Option<Page> {
             rows: 0,
         });
     }
-    let mut text = format!(
-        "? {}\n",
-        super::place_name(account, &decision.conversation)
-    );
+    let mut text = format!("? {}\n", super::place_name(account, &decision.conversation));
     match &decision.question {
         Question::Approval {
             command,
