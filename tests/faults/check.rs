@@ -307,9 +307,10 @@ impl World {
             .cloned()
             .unwrap_or_else(|| self.fail(&format!("the gateway answers {answer}")));
         let oldest = &answer["payload"]["oldest_message_id"];
-        if messages
-            .last()
-            .is_some_and(|last| last["message_id"] == *oldest)
+        if oldest.is_string()
+            && messages
+                .last()
+                .is_some_and(|last| last["message_id"] == *oldest)
         {
             messages.reverse();
         }

@@ -854,6 +854,10 @@ impl World {
         if self.wire.connection.is_none() {
             return;
         }
+        if self.is_loud && std::env::var_os("TRIALOGUE_FAULT_FRAMES").is_some() {
+            let text = frame.as_text().unwrap_or("(bytes)").to_owned();
+            self.tell(|| format!("leaves: {text}"));
+        }
         self.check_leaving(&frame);
         if self.wire.send_up(self.now, frame, &mut self.random) {
             let reason = self.broken();

@@ -18,7 +18,14 @@ fn file(lock: &Path) -> PathBuf {
 pub(super) async fn note(lock: &Path, id: u32) {
     let path = file(lock);
     let written = tokio::task::spawn_blocking(move || match started_at(id) {
-        Some(since) => std::fs::write(path, format!("{id} {since}\n")),
+        Some(since) => {
+            use std::io::Write;
+            let mut options = std::fs::File::options();
+            options.write(true).create(true).truncate(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            writeln!(options.open(path)?, "{id} {since}")
+        }
         None => Ok(()),
     });
     if let Ok(Err(error)) = written.await {
