@@ -219,7 +219,10 @@ fn killed_at_any_moment_nothing_is_lost_or_doubled() {
         // The server says at most 500 messages at once; older ones are only here.
         let is_known = there + here + waits > 0;
         assert!(is_known || !had_time, "seed {seed}: {text} is lost");
-        assert!(here <= 1 && waits <= 1, "seed {seed}: {text} {here} times here");
+        assert!(
+            here <= 1 && waits <= 1,
+            "seed {seed}: {text} {here} times here"
+        );
         assert!(here == 0 || waits == 0, "seed {seed}: {text} in two states");
     }
     // Everything that the server says stands here once, and in its order.

@@ -15,32 +15,6 @@ const DRAFT_AGE: u64 = 1_000;
 
 type Row = (Author, String);
 
-/// A message of the person and all that was said after it, without white space.
-#[derive(Default, Debug)]
-struct Section {
-    asked: String,
-    said: String,
-    /// Something of it was cut off.
-    is_cut: bool,
-}
-
-fn sections<'a>(rows: impl Iterator<Item = (&'a Row, bool)>) -> Vec<Section> {
-    let mut sections = vec![Section::default()];
-    for ((author, text), is_cut) in rows {
-        let text: String = text.split_whitespace().collect();
-        if *author == Author::User {
-            sections.push(Section {
-                asked: text,
-                ..Section::default()
-            });
-        } else if let Some(section) = sections.last_mut() {
-            section.said.push_str(&text);
-            section.is_cut |= is_cut;
-        }
-    }
-    sections
-}
-
 /// A text without the white space at its ends.
 fn trimmed(text: &str) -> String {
     text.trim().to_owned()
@@ -452,9 +426,11 @@ impl World {
         }
     }
 
-    /// Messages of the person are compared one by one, what the agent said between them joined: one
-    /// answer may stand in several parts. What was cut off never reached the journal.
+    /// Messages of the person are compared one by one. What the agent said is compared joined, for
+    /// one answer may stand in several parts: every text of the journal stands here once. What was
+    /// cut off, or ended while the program was down, may be here alone.
     fn check_joined(&self, shown: &[(Row, &Message)], rows: &[Row], place: &str) {
+        let bare = |text: &str| text.split_whitespace().collect::<String>();
         let open: Vec<MessageKey> = self
             .client
             .work()
@@ -462,43 +438,44 @@ impl World {
             .iter()
             .map(|row| row.key)
             .collect();
-        let ours = sections(
+        let of = |author: Author| {
             shown
                 .iter()
+                .filter(move |(row, _)| row.0 == author)
                 .filter(|(_, message)| !open.contains(&message.key))
-                .map(|(row, message)| (row, message.is_interrupted)),
-        );
-        let theirs = sections(rows.iter().map(|row| (row, false)));
-        // What a runtime forgot stays here.
-        let first = theirs.iter().position(|section| !section.asked.is_empty());
-        let from = match first.map(|first| &theirs[first]) {
-            Some(first) if self.has_lost_memory => ours
-                .iter()
-                .position(|section| section.asked == first.asked)
-                .unwrap_or(0),
-            None if self.has_lost_memory => return,
-            _ => 0,
+                .map(|(row, _)| bare(&row.1))
         };
-        let theirs = &theirs[if from > 0 { first.unwrap_or(0) } else { 0 }..];
-        let ours = &ours[from..];
-        let is_same = |ours: &Section, theirs: &Section| {
-            ours.asked == theirs.asked
-                && (ours.said == theirs.said
-                    || (theirs.said.is_empty() && ours.is_cut)
-                    || (ours.is_cut && ours.said.starts_with(&theirs.said)))
+        let theirs = |author: Author| {
+            rows.iter()
+                .filter(move |row| row.0 == author)
+                .map(|row| bare(&row.1))
+                .collect::<Vec<String>>()
         };
-        let same = ours
-            .iter()
-            .zip(theirs)
-            .take_while(|(ours, theirs)| is_same(ours, theirs))
-            .count();
-        if same < ours.len() || same < theirs.len() {
-            let end = |list: &[Section]| format!("{:#?}", &list[same..list.len().min(same + 2)]);
+        let mut asked: Vec<String> = of(Author::User).collect();
+        let journal = theirs(Author::User);
+        if self.has_lost_memory {
+            // What a runtime forgot stays here.
+            let from = asked.len().saturating_sub(journal.len());
+            asked.drain(..from);
+        }
+        if asked != journal {
             self.fail(&format!(
-                "{place}: differs from the journal from message {same} on\n  here: {}\n  journal: {}",
-                end(ours),
-                end(theirs)
+                "{place}: messages differ from the journal\n  here: {asked:?}\n  journal: {journal:?}"
             ));
+        }
+        let said: String = of(Author::Assistant).collect();
+        let answers = theirs(Author::Assistant);
+        for answer in &answers {
+            let there = answers.iter().filter(|other| *other == answer).count();
+            let here = said.matches(answer.as_str()).count();
+            let is_part = answers
+                .iter()
+                .any(|other| other != answer && other.contains(answer));
+            if here < there || (here > there && !is_part && !self.has_lost_memory) {
+                self.fail(&format!(
+                    "{place}: {answer:?} stands {here} times here and {there} times in the journal"
+                ));
+            }
         }
     }
 

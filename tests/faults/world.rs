@@ -156,7 +156,6 @@ fn gateway(kind: Kind, seed: u64, random: &mut Random) -> Box<dyn Gateway> {
         Kind::Omi => {
             let readings = omi::Readings {
                 flavour: *random.pick(&[omi::Flavour::TypeScript, omi::Flavour::Rust]),
-                repeats_text: random.chance(20),
                 result_text: *random.pick(&[
                     omi::ResultText::Same,
                     omi::ResultText::Same,
