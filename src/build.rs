@@ -9,7 +9,6 @@ fn main() {
     println!("cargo::rerun-if-changed=src/build.rs");
     println!("cargo::rerun-if-changed=.cargo_vcs_info.json");
     println!("cargo::rerun-if-env-changed=TRIALOGUE_COMMIT");
-    println!("cargo::rerun-if-env-changed=SOURCE_DATE_EPOCH");
     let number = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
     let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
     let commit = if is_release {

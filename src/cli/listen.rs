@@ -6,7 +6,7 @@ use super::words::Lines;
 use super::{Exit, Failure, chat, json, pick, read, record, words};
 use crate::domain::{AccountId, Author, ConversationId, Entry, EntryBody, Question};
 use crate::runtime::engine::Engine;
-use crate::runtime::oneshot::{self, Amount, Listened, Listening, Report};
+use crate::runtime::oneshot::{self, Amount, Deaf, Listened, Listening, Report};
 use crate::store::{Handle, pages};
 use std::time::Duration;
 
@@ -121,12 +121,13 @@ fn follow_until_signal(
     listening: &Listening,
     printer: &mut Printer,
 ) -> Exit {
-    let code = runtime.block_on(oneshot::listen(engine, listening, &mut |heard| {
+    let deaf = runtime.block_on(oneshot::listen(engine, listening, &mut |heard| {
         printer.print(&heard)
     }));
-    match code {
-        None => Exit::Done,
-        Some(code) => Exit::Code(u8::try_from(code).unwrap_or(130)),
+    match deaf {
+        Deaf::Enough => Exit::Done,
+        Deaf::Signal(code) => Exit::Code(u8::try_from(code).unwrap_or(130)),
+        Deaf::Refused => Exit::Refused,
     }
 }
 

@@ -14,7 +14,7 @@ mod listen;
 mod report;
 
 pub use fetch::{Amount, Fetched, fetch};
-pub use listen::{Listened, Listening, listen};
+pub use listen::{Deaf, Listened, Listening, listen};
 pub use report::Report;
 
 use super::engine::{Engine, Happening};

@@ -145,3 +145,16 @@ fn an_interrupt_stops_the_run() {
         "{after}"
     );
 }
+
+#[test]
+fn listening_ends_when_nobody_will_ever_be_heard() {
+    let profile = Profile::new("iris", &[]);
+    let output = profile
+        .command(&["listen", "--json"])
+        .env("TRIALOGUE_SECRET_HERE", "wrong")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    let last = json_lines(&text(&output.stdout)).pop().unwrap();
+    assert_eq!(last["state"], "refused", "{last}");
+}

@@ -37,15 +37,26 @@ pub struct Listened<'a> {
     pub report: Report<'a>,
 }
 
-/// Listens until `heard` says that it is enough (false), or a signal comes: its code.
+/// Why listening ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deaf {
+    /// It was enough.
+    Enough,
+    /// By a signal: the exit code.
+    Signal(i32),
+    /// No account can be heard: each was refused, and none is tried again by itself.
+    Refused,
+}
+
+/// Listens until `heard` says that it is enough (false), a signal comes, or nobody can be heard.
 pub async fn listen(
     engine: &mut Engine,
     listening: &Listening,
     heard: &mut dyn FnMut(Listened<'_>) -> bool,
-) -> Option<i32> {
+) -> Deaf {
     engine.state.takes_over = false;
     let Ok(mut signals) = Signals::new() else {
-        return Some(1);
+        return Deaf::Signal(1);
     };
     for account in &listening.accounts {
         engine.start_session(account);
@@ -60,7 +71,7 @@ pub async fn listen(
     while !ears.is_enough {
         let happening = tokio::select! {
             happening = engine.wait() => happening,
-            code = signals.recv() => return Some(code),
+            code = signals.recv() => return Deaf::Signal(code),
         };
         let mut next = Some(happening);
         while let Some(happening) = next {
@@ -69,8 +80,17 @@ pub async fn listen(
         }
         engine.flush();
         drop(engine.take_front_effects());
+        let is_refused = |account| {
+            matches!(
+                ears.links.get(account),
+                Some(LinkState::Refused { .. } | LinkState::NeedsLogin(_))
+            )
+        };
+        if listening.accounts.iter().all(is_refused) {
+            return Deaf::Refused;
+        }
     }
-    None
+    Deaf::Enough
 }
 
 struct Ears<'r> {
