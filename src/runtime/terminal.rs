@@ -79,11 +79,11 @@ pub fn mouse(modes: Modes) -> &'static str {
 }
 
 /// Whether the terminal that gives this name and version is known to repeat a character on demand.
-/// There is no question for that, and one that can't would show garbage.
+/// There is no question for that, and one that can't would show garbage; tmux repeats ASCII only.
 pub fn repeats(version: &str) -> bool {
-    const KNOWN: [&str; 11] = [
+    const KNOWN: [&str; 10] = [
         "XTerm", "VTE", "kitty", "foot", "WezTerm", "iTerm2", "ghostty", "Konsole", "contour",
-        "mintty", "tmux",
+        "mintty",
     ];
     KNOWN.iter().any(|name| {
         version
@@ -186,4 +186,17 @@ pub fn write_private(
         .open(&path)?;
     file.write_all(bytes)?;
     Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::repeats;
+
+    #[test]
+    fn only_terminals_known_to_repeat_any_character_are_asked_to() {
+        assert!(repeats("XTerm(390)"));
+        assert!(repeats("kitty(0.36)"));
+        assert!(!repeats("tmux 3.3a"));
+        assert!(!repeats(""));
+    }
 }
