@@ -760,6 +760,7 @@ fn a_picture_is_wished_for_once_and_then_drawn() {
             width: 20,
             height: 10,
             pixels: pixels.into(),
+            sharp: None,
         }),
     );
     let drawn = draw(&state, &mut memo, &theme, &mut buffer);

@@ -204,7 +204,7 @@ fn timeline(hands: &Hands) {
     hands.press("enter").gone("Search in");
     hands.press("n N");
     // This protocol has no replies, so the message is quoted.
-    hands.press("r").see("› > ");
+    hands.press("r").see("**nine** sessions");
 }
 
 /// Ctrl+R, Ctrl+G, Ctrl+O.
