@@ -441,6 +441,18 @@ fn pheby_transcripts_cover_every_frame_and_reading() {
 }
 
 #[test]
+fn files_of_pheby_go_both_ways_in_transcripts() {
+    let all: String = files("pheby").into_iter().map(|(_, text)| text).collect();
+    for method in ["POST /attachments", "GET /attachments/"] {
+        assert!(
+            all.lines()
+                .any(|line| line.starts_with("= http ") && line.contains(method)),
+            "no transcript for {method}"
+        );
+    }
+}
+
+#[test]
 fn every_error_code_of_pheby_has_a_transcript() {
     let all: String = files("pheby").into_iter().map(|(_, text)| text).collect();
     for code in [

@@ -4,6 +4,7 @@
 
 mod attachments;
 mod conversations;
+mod decisions;
 mod keep;
 mod runs;
 mod settings;

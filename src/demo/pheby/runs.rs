@@ -1,11 +1,11 @@
-//! Runs of the Pheby server: from `chat.send` to `run.finished`, with tools, approvals and
-//! questions. The agent's beats become frames here.
+//! Runs of the Pheby server: from `chat.send` to `run.finished`, with tools. The agent's beats become
+//! frames here.
 
-use super::super::agent::{Beat, Play, Reply};
+use super::super::agent::{Beat, Play};
 use super::super::engine::{ConnectionId, GatewayOutput, iso};
 use super::super::files::File;
-use super::super::scenario::Choice;
 use super::conversations::UNNAMED;
+use super::decisions::Pending;
 use super::{MAX_TEXT, Pheby, Timer};
 use serde_json::{Value, json};
 
@@ -20,8 +20,8 @@ pub(super) struct Sent {
 /// An active run.
 #[derive(Debug)]
 pub(super) struct Run {
-    id: String,
-    play: Play,
+    pub(super) id: String,
+    pub(super) play: Play,
     started: u64,
     /// How many messages it has begun.
     drafts: u32,
@@ -33,20 +33,10 @@ pub(super) struct Run {
     text: String,
     /// The agent has ended the growing part.
     has_ended: bool,
-    pending: Option<Pending>,
+    pub(super) pending: Option<Pending>,
     /// Speaks without run frames.
     is_silent: bool,
     todo_calls: Vec<String>,
-}
-
-/// What a person is asked, as the frame says it.
-#[derive(Debug)]
-struct Pending {
-    id: String,
-    is_approval: bool,
-    frame: Value,
-    /// Labels and values of a picker that is shown as a question.
-    labels: Vec<Choice>,
 }
 
 impl Run {
@@ -420,7 +410,7 @@ impl Pheby {
     }
 
     /// Whether a finished part of the text is a message of its own from here on.
-    fn close_part(&mut self, index: usize) {
+    pub(super) fn close_part(&mut self, index: usize) {
         let has_ended = self.conversations[index]
             .run
             .as_ref()
@@ -640,122 +630,6 @@ impl Pheby {
             "conversation_id": self.conversations[index].id,
             "ts": ts,
         });
-        self.broadcast(&frame);
-    }
-
-    fn ask(
-        &mut self,
-        index: usize,
-        id: String,
-        is_approval: bool,
-        mut frame: Value,
-        labels: Vec<Choice>,
-    ) {
-        let ts = self.desk.timestamp();
-        let conversation = &mut self.conversations[index];
-        frame["session_key"] = json!(format!("agent:main:pheby:dm:{}", conversation.id));
-        frame["conversation_id"] = json!(conversation.id);
-        frame["ts"] = json!(ts);
-        if let Some(run) = &mut conversation.run {
-            frame["run_id"] = json!(run.id);
-            let mut kept = frame.clone();
-            if let Some(fields) = kept.as_object_mut() {
-                fields.remove("type");
-            }
-            run.pending = Some(Pending {
-                id,
-                is_approval,
-                frame: kept,
-                labels,
-            });
-        }
-        self.broadcast(&frame);
-        self.close_part(index);
-    }
-
-    fn asked(&self, id: Option<&str>, is_approval: bool) -> Option<usize> {
-        self.conversations.iter().position(|c| {
-            c.run
-                .as_ref()
-                .and_then(|run| run.pending.as_ref())
-                .is_some_and(|p| p.is_approval == is_approval && Some(p.id.as_str()) == id)
-        })
-    }
-
-    pub(super) fn approval_respond(&mut self, connection: ConnectionId, request: &Value) {
-        let id = request.get("approval_id").and_then(Value::as_str);
-        let Some(choice) = request.get("choice").and_then(Value::as_str) else {
-            return self.error(connection, request, "bad_request", "choice is needed");
-        };
-        let Some(index) = self.asked(id, true) else {
-            let message = "Approval not found or expired";
-            return self.error(connection, request, "approval_not_found", message);
-        };
-        let now = self.desk.now;
-        let reason = request
-            .get("reason")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
-        let Some(run) = &mut self.conversations[index].run else {
-            return;
-        };
-        let is_offered = run.pending.as_ref().is_some_and(|p| {
-            p.frame["choices"]
-                .as_array()
-                .is_some_and(|choices| choices.iter().any(|c| c == choice))
-        });
-        if !is_offered {
-            return self.error(connection, request, "bad_request", "No such choice");
-        }
-        run.pending = None;
-        run.play.answer(
-            now,
-            &Reply::Choice {
-                value: choice.to_owned(),
-                reason,
-            },
-        );
-        let mut frame = json!({
-            "type": "approval.resolved",
-            "approval_id": id,
-            "choice": choice,
-            "accepted": true,
-        });
-        if let Some(id) = request.get("request_id").filter(|id| !id.is_null()) {
-            frame["request_id"] = id.clone();
-        }
-        self.broadcast(&frame);
-    }
-
-    pub(super) fn clarify_respond(&mut self, connection: ConnectionId, request: &Value) {
-        let id = request.get("clarify_id").and_then(Value::as_str);
-        let response = request
-            .get("response")
-            .and_then(Value::as_str)
-            .unwrap_or("")
-            .to_owned();
-        if response.trim().is_empty() {
-            return self.error(connection, request, "bad_request", "response is needed");
-        }
-        let Some(index) = self.asked(id, false) else {
-            let message = "Clarification not found or expired";
-            return self.error(connection, request, "clarify_not_found", message);
-        };
-        let now = self.desk.now;
-        if let Some(run) = &mut self.conversations[index].run
-            && let Some(pending) = run.pending.take()
-        {
-            let value = pending
-                .labels
-                .iter()
-                .find(|choice| choice.label == response)
-                .map_or(response, |choice| choice.value.clone());
-            run.play.answer(now, &Reply::Text(value));
-        }
-        let mut frame = json!({"type": "clarify.resolved", "clarify_id": id, "accepted": true});
-        if let Some(id) = request.get("request_id").filter(|id| !id.is_null()) {
-            frame["request_id"] = id.clone();
-        }
         self.broadcast(&frame);
     }
 

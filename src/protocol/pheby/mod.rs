@@ -28,7 +28,7 @@
 //! | `conversation.open`, `.history`, `.rename`, `.renamed`, `.delete`, `.deleted` | both | `conversations` |
 //! | `chat.send`, `run.accepted`, `run.cancel`, `run.finished` | both | `runs` |
 //! | `message.start`, `message.delta`, `message.complete` | in | `runs` |
-//! | `tool.event` (and todos in the arguments of the tool `todo`) | in | `runs` |
+//! | `tool.event` (and todos in the arguments of the tool `todo`) | in | `tools` |
 //! | `approval.request`, `.respond`, `.resolved` | both | `decisions` |
 //! | `clarify.request`, `.respond`, `.resolved` | both | `decisions` |
 //! | `yolo.current`, `.snapshot`, `.set`, `.changed` | both | `decisions` |

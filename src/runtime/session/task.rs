@@ -1,20 +1,22 @@
 //! The loop of the account task.
 
+mod ends;
+mod tap;
+
 use super::links::Made;
 use super::links::{Attempt, Links};
 use super::recent::{Passed, Recent};
-use super::words::shown;
 use super::work::{Moved, Work, WorkEnd};
 use super::{SecretSource, SessionEvent, SessionInput, SessionSetup};
 use crate::app::event::TransferProgress;
 use crate::domain::{
-    AccountEvent, AccountId, LinkEvent, LinkState, Moment, Notice, Secret, Severity, Topic,
+    AccountEvent, AccountId, LinkEvent, LinkState, Notice, Secret, Severity, Topic,
 };
 use crate::link::{CloseReason, Frame, LinkFailure};
 use crate::protocol::{Driver, Input, Output, Retry, TransferFailure};
 use crate::runtime::clock::{Clock, JumpWatch};
 use crate::runtime::coalesce::Waiting;
-use crate::runtime::recording::{Recorder, command_words, ending};
+use crate::runtime::recording::{Recorder, command_words};
 use crate::runtime::transfers::Transfers;
 use crate::text::SafeText;
 use crate::transport::http::HttpClient;
@@ -28,8 +30,6 @@ use tokio_util::sync::CancellationToken;
 
 /// Events that may wait for the loop before decoding stops.
 const EVENTS_AT_MOST: usize = 256;
-/// Frames of inspector output that may wait; older ones are left out.
-const TAPPED_AT_MOST: usize = 256;
 /// Frames and bytes that may wait for the link before decoding and commands stop.
 const OUT_FRAMES_AT_MOST: usize = 256;
 const OUT_BYTES_AT_MOST: usize = 8 * 1024 * 1024;
@@ -420,36 +420,6 @@ impl Task {
         }
     }
 
-    /// Ends the link, or the attempt, because we want it so.
-    fn hang_up(&mut self) {
-        let had_link = self.links.standing.is_some();
-        self.links.leave_quietly();
-        self.forget_link();
-        if had_link {
-            self.record_down(&CloseReason::Ours);
-            self.feed(Input::LinkDown {
-                reason: CloseReason::Ours,
-            });
-        }
-    }
-
-    fn record_down(&mut self, reason: &CloseReason) {
-        let words = reason.words();
-        tracing::info!(account = ?self.account, ?words, "link down");
-        let now = self.clock.now();
-        if let Some(recorder) = &self.recording {
-            recorder.down(now, self.account.as_str(), reason);
-        }
-        self.recent.add(now, Passed::Down(ending(reason)));
-    }
-
-    fn forget_link(&mut self) {
-        self.waiting = Waiting::default();
-        self.ending = None;
-        self.outgoing.clear();
-        self.outgoing_bytes = 0;
-    }
-
     /// Takes everything that was read already.
     fn read_in(&mut self) {
         while !self.waiting.is_full() && self.ending.is_none() {
@@ -499,38 +469,6 @@ impl Task {
             return true;
         }
         false
-    }
-
-    fn on_link_ended(&mut self, reason: CloseReason) {
-        // Asked before the driver forgets what it knew of this link.
-        let retry = self.driver.retry(&reason);
-        let words = reason.words();
-        self.record_down(&reason);
-        self.links.ended();
-        self.forget_link();
-        self.feed(Input::LinkDown { reason });
-        self.plan(retry, &words);
-    }
-
-    fn plan(&mut self, retry: Retry, words: &str) {
-        tracing::debug!(account = ?self.account, ?retry, "next attempt");
-        match self.links.plan(retry) {
-            Some(delay) => self.pending.push_back(SessionEvent::Waits {
-                until: self.clock.now().after(delay),
-                reason: SafeText::prose(words),
-            }),
-            None => match self.state {
-                LinkState::Refused { .. } | LinkState::NeedsLogin(_) => {}
-                // The driver had nothing to say; the person must not see an old state.
-                LinkState::Off
-                | LinkState::Connecting
-                | LinkState::Syncing
-                | LinkState::Ready
-                | LinkState::Waiting { .. } => self.tell_link(LinkState::Refused {
-                    reason: SafeText::prose(words),
-                }),
-            },
-        }
     }
 
     fn tell_link(&mut self, state: LinkState) {
@@ -620,20 +558,6 @@ impl Task {
         }
     }
 
-    fn close(&mut self, closing: Closing) {
-        if self.links.standing.is_none() {
-            return;
-        }
-        let last = self.outgoing.drain(..).chain(closing.last).collect();
-        self.links.leave(last, closing.grace);
-        self.forget_link();
-        let reason = CloseReason::Ours;
-        let words = reason.words();
-        self.record_down(&reason);
-        self.feed(Input::LinkDown { reason });
-        self.plan(closing.retry, &words);
-    }
-
     /// Hands frames to the link as far as it takes them.
     fn write_out(&mut self) {
         let Some(standing) = &self.links.standing else {
@@ -666,65 +590,5 @@ impl Task {
                 permit.send((self.account.clone(), event));
             }
         }
-    }
-
-    fn tap(&mut self, outgoing: bool, frame: &Frame) {
-        let at = self.clock.now();
-        let passed = Passed::Frame {
-            outgoing,
-            frame: frame.clone(),
-        };
-        self.recent.add(at, passed);
-        if !self.is_inspected && self.recording.is_none() {
-            return;
-        }
-        let redacted = self.driver.redact(frame);
-        if let Some(recorder) = &self.recording {
-            recorder.frame(at, self.account.as_str(), outgoing, &redacted);
-        }
-        if self.is_inspected {
-            self.show(at, outgoing, &redacted);
-        }
-    }
-
-    fn show(&mut self, at: Moment, outgoing: bool, redacted: &Frame) {
-        if self.tapped.len() >= TAPPED_AT_MOST {
-            self.tapped.pop_front();
-        }
-        self.tapped.push_back(SessionEvent::Tapped {
-            outgoing,
-            at,
-            frame: shown(redacted),
-        });
-    }
-
-    /// What passed before the inspector was opened.
-    fn show_recent(&mut self) {
-        let frames: Vec<(Moment, bool, Frame)> = self
-            .recent
-            .frames()
-            .map(|(at, outgoing, frame)| (at, outgoing, frame.clone()))
-            .collect();
-        let skip = frames.len().saturating_sub(TAPPED_AT_MOST);
-        for (at, outgoing, frame) in frames.into_iter().skip(skip) {
-            let redacted = self.driver.redact(&frame);
-            self.show(at, outgoing, &redacted);
-        }
-    }
-
-    fn recent_lines(&self) -> Vec<(u64, String)> {
-        let (account, origin) = (self.account.as_str(), &self.origin);
-        let seed: String = origin
-            .seed
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let first = serde_json::json!({
-            "account": account, "kind": origin.kind, "seed": seed, "facts": origin.facts,
-        });
-        let mut lines = self.recent.lines(account, self.driver.as_ref());
-        let at_ms = lines.first().map_or(0, |(at_ms, _)| *at_ms);
-        lines.insert(0, (at_ms, crate::runtime::recording::timed(at_ms, first)));
-        lines
     }
 }
