@@ -6,8 +6,8 @@
 use super::queries::{Life, Query};
 use super::{Asked, Omi, number, word};
 use crate::domain::{
-    CommandId, ConversationId, Footer, Moment, Part, RefusalCode, RemoteId, RunEvent, RunOutcome,
-    TextPatch, TimelineEvent, Topic,
+    CommandId, CommandOutcome, ConversationId, Footer, Moment, Part, RefusalCode, RemoteId,
+    RunEvent, RunOutcome, TextPatch, TimelineEvent, Topic,
 };
 use crate::protocol::decode::{TEXT_LIMIT, bounded};
 use crate::text::SafeText;
@@ -223,6 +223,13 @@ impl Omi {
         stated: Stated,
     ) {
         let conversation = query.conversation.clone();
+        if let Some((command, _)) = &query.owed {
+            self.refuse(
+                *command,
+                RefusalCode::TimedOut,
+                "The runtime never said that it got this message.",
+            );
+        }
         let was_stopped = matches!(query.life, Life::Stopped { .. });
         self.end_tools(&conversation, &query.run, &query.tools, &outcome);
         self.expire_questions_of(&query.run);
@@ -443,6 +450,9 @@ impl Omi {
     pub(super) fn cut_queries(&mut self) {
         self.queries.refused.clear();
         for (_, query) in std::mem::take(&mut self.queries.all) {
+            if let Some((command, _)) = &query.owed {
+                self.finish(*command, CommandOutcome::LinkLost);
+            }
             if query.is_journaled && !query.parts.is_empty() {
                 self.queries
                     .cut

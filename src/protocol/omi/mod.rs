@@ -340,6 +340,7 @@ impl Omi {
                 _ => {}
             };
         }
+        self.note_arrival(line);
         match kind {
             "init" => self.odd("a second init"),
             "text_delta"

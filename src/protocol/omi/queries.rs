@@ -71,6 +71,9 @@ pub(super) struct Query {
     pub(super) started: Moment,
     /// When its last line came.
     pub(super) heard: Moment,
+    /// The message was not written into the journal, so only the first line of this query proves that
+    /// it arrived: the command that waits for it, and the turn of the message.
+    pub(super) owed: Option<(CommandId, String)>,
     pub(super) life: Life,
     /// When the runtime was last told to stop it.
     pub(super) interrupted: Option<Moment>,
@@ -340,11 +343,9 @@ impl Omi {
         }
         let id = self.ids.mint();
         let run = RunId::from(id.as_str());
-        self.say(Topic::Timeline(TimelineEvent::Acknowledged {
-            conversation: planned.conversation.clone(),
-            command,
-            remote: Some(RemoteId::from(planned.user_turn.as_str())),
-        }));
+        if is_journaled {
+            self.acknowledge(&planned.conversation, command, &planned.user_turn);
+        }
         self.say(Topic::Run(RunEvent::Started {
             conversation: planned.conversation.clone(),
             run: run.clone(),
@@ -367,6 +368,7 @@ impl Omi {
             model: None,
             started: now,
             heard: now,
+            owed: (!is_journaled).then_some((command, planned.user_turn)),
             life: Life::Running,
             interrupted: None,
             stop_missed: false,
@@ -374,7 +376,36 @@ impl Omi {
         };
         self.queries.all.insert(id.clone(), query);
         self.write_query(line, &id);
-        self.done(command);
+        if is_journaled {
+            self.done(command);
+        }
+    }
+
+    fn acknowledge(&mut self, conversation: &ConversationId, command: CommandId, turn: &str) {
+        self.say(Topic::Timeline(TimelineEvent::Acknowledged {
+            conversation: conversation.clone(),
+            command,
+            remote: Some(RemoteId::from(turn)),
+        }));
+    }
+
+    /// The first line of a query proves that its message arrived.
+    pub(super) fn note_arrival(&mut self, line: &Map<String, Value>) {
+        if self.queries.all.values().all(|query| query.owed.is_none()) {
+            return;
+        }
+        let Some(query) = self
+            .queries
+            .of_line(line)
+            .and_then(|id| self.queries.all.get_mut(&id))
+        else {
+            return;
+        };
+        let conversation = query.conversation.clone();
+        if let Some((command, turn)) = query.owed.take() {
+            self.acknowledge(&conversation, command, &turn);
+            self.done(command);
+        }
     }
 
     pub(super) fn write_query(&mut self, mut line: Value, id: &str) {

@@ -1,0 +1,126 @@
+//! Ways out of the real program that are nobody's wish: the terminal is gone, or the program is
+//! stopped and goes on.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use portable_pty::{PtySize, native_pty_system};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use support::pty::{PATIENCE, Pty, contains, program};
+
+/// A second is promised; a busy machine gets some more.
+const GONE: Duration = Duration::from_secs(3);
+
+/// Looks again and again until something is so; how long it took.
+fn until(what: &str, limit: Duration, is_so: impl Fn() -> bool) -> Duration {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < limit, "{what} took longer than {limit:?}");
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+    start.elapsed()
+}
+
+fn state_of(process: &str) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat.rsplit(')').next()?.trim().chars().next()
+}
+
+/// A profile whose one account is a runtime that does not listen and leaves a note on itself.
+fn profile(home: &Path) {
+    let script = home.join("agent");
+    std::fs::write(
+        &script,
+        "#!/bin/sh\ntrap '' HUP\necho $$ > \"$HOME/agent.pid\"\nexec cat > /dev/null\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
+    std::fs::create_dir(home.join("config")).unwrap();
+    std::fs::write(
+        home.join("config/config.toml"),
+        format!(
+            "[[account]]\nname = \"agent\"\nkind = \"omi\"\ncommand = [\"{}\"]\n",
+            script.display()
+        ),
+    )
+    .unwrap();
+}
+
+#[test]
+fn a_lost_terminal_ends_the_program_and_its_runtime() {
+    if !Path::new("/proc/self/stat").exists() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    profile(home.path());
+    let size = PtySize {
+        rows: 30,
+        cols: 100,
+        pixel_width: 0,
+        pixel_height: 0,
+    };
+    let pair = native_pty_system().openpty(size).unwrap();
+    let mut child = pair
+        .slave
+        .spawn_command(program(home.path(), &["--no-keyring"]))
+        .unwrap();
+    drop(pair.slave);
+    let note = home.path().join("agent.pid");
+    until("the start of the runtime", PATIENCE, || {
+        std::fs::read_to_string(&note).is_ok_and(|text| text.ends_with('\n'))
+    });
+    let runtime = std::fs::read_to_string(&note).unwrap().trim().to_owned();
+    assert!(state_of(&runtime).is_some());
+    // Nobody reads the terminal, and now it is gone.
+    drop(pair.master);
+    let cell = std::cell::RefCell::new(&mut child);
+    let took = until("the end of the program", GONE, || {
+        cell.borrow_mut().try_wait().unwrap().is_some()
+    });
+    until("the end of the runtime", GONE, || {
+        matches!(state_of(&runtime), None | Some('Z'))
+    });
+    eprintln!("gone after {took:?}");
+}
+
+#[test]
+fn a_stopped_program_gives_the_terminal_back_and_takes_it_again() {
+    if !Path::new("/proc/self/stat").exists() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    profile(home.path());
+    let pty = Pty::start(program(home.path(), &["--no-keyring"]), 100, 30);
+    pty.wait_for("agent");
+    pty.wait_for("Enter send");
+    let shown = pty.raw().len();
+    pty.send("\x1a");
+    let process = pty.id().to_string();
+    until("the stop", PATIENCE, || state_of(&process) == Some('T'));
+    let raw = pty.raw();
+    for undo in [
+        "\x1b[?1049l",
+        "\x1b[?2004l",
+        "\x1b[?1000l",
+        "\x1b[<u",
+        "\x1b[?25h",
+    ] {
+        assert!(
+            contains(&raw[shown..], undo.as_bytes()),
+            "{undo:?} is missing before the stop"
+        );
+    }
+    let stopped = raw.len();
+    let status = std::process::Command::new("kill")
+        .args(["-CONT", &process])
+        .status()
+        .unwrap();
+    assert!(status.success());
+    until("the return", PATIENCE, || {
+        let raw = pty.raw();
+        contains(&raw[stopped..], b"\x1b[?1049h") && contains(&raw[stopped..], b"Enter")
+    });
+    pty.wait_for("Enter send");
+}
