@@ -246,8 +246,7 @@ fn read_secret(source: &SecretSource, name: &str, wanted: bool) -> Result<Option
             "the secret is not an argument; use --secret-stdin, --secret-command or the environment",
         ));
     }
-    eprint!("Secret of {name}: ");
-    let _ = io::stderr().flush();
+    let _ = write!(io::stderr(), "Secret of {name}: ").and_then(|()| io::stderr().flush());
     let hidden = Hidden::new();
     let mut text = String::new();
     let read = io::stdin().lock().read_line(&mut text);

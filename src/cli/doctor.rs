@@ -36,7 +36,7 @@ pub fn run(global: &Global, offline: bool) -> Result<Exit, Failure> {
         sections: doctor::judge(&facts),
     };
     report.sections.push(accounts(&around, offline)?);
-    print!("{}", report.plain());
+    say!("{}", report.plain().trim_end());
     Ok(match report.health() {
         Health::Good | Health::Limited => Exit::Done,
         Health::Bad => Exit::RunFailed,

@@ -104,6 +104,34 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     }
 }
 
+/// `println!` panics when its reader is gone; commands print with `say!` and `complain!`.
+#[test]
+fn no_command_prints_in_a_way_that_a_closed_pipe_breaks() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli");
+    let mut folders = vec![folder];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            for (at, line) in std::fs::read_to_string(&path)
+                .unwrap_or_default()
+                .lines()
+                .enumerate()
+            {
+                let is_printing = ["print!(", "println!("].iter().any(|name| {
+                    line.match_indices(name).any(|(start, _)| {
+                        !line[..start].ends_with(|c: char| c.is_alphanumeric() || c == '_')
+                    })
+                });
+                assert!(!is_printing, "{}:{}: {line}", path.display(), at + 1);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_message_from_standard_input_with_a_file_gets_its_answer() {
     use std::io::Write;
