@@ -121,11 +121,13 @@ fn no_command_prints_in_a_way_that_a_closed_pipe_breaks() {
                 .lines()
                 .enumerate()
             {
-                let is_printing = ["print!(", "println!("].iter().any(|name| {
-                    line.match_indices(name).any(|(start, _)| {
-                        !line[..start].ends_with(|c: char| c.is_alphanumeric() || c == '_')
-                    })
-                });
+                let is_printing = ["print!(", "println!(", "eprint!(", "eprintln!("]
+                    .iter()
+                    .any(|name| {
+                        line.match_indices(name).any(|(start, _)| {
+                            !line[..start].ends_with(|c: char| c.is_alphanumeric() || c == '_')
+                        })
+                    });
                 assert!(!is_printing, "{}:{}: {line}", path.display(), at + 1);
             }
         }
