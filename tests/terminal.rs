@@ -2,6 +2,8 @@
 //! those that can show them, lines where there is no cursor, and what `doctor` says of them.
 #![allow(clippy::unwrap_used)]
 
+#[path = "terminal/doctor.rs"]
+mod doctor;
 #[path = "terminal/hands.rs"]
 mod hands;
 #[path = "terminal/keys.rs"]
