@@ -365,7 +365,16 @@ impl World {
             // where it was said. Pheby: what was seen live may stand as it was seen until the
             // conversation is opened again.
             let is_ordered = self.kind == Kind::Pheby && self.is_second_look;
-            let found = if is_ordered {
+            let is_open = self
+                .client
+                .work()
+                .outbox
+                .iter()
+                .any(|row| row.key == pair.1.key);
+            let found = if is_open {
+                // Another message may say the same.
+                None
+            } else if is_ordered {
                 (wanted.first() == Some(&&pair.0)).then_some(0)
             } else {
                 wanted.iter().position(|row| **row == pair.0)

@@ -228,7 +228,8 @@ impl World {
 
     /// When the program last had a chance to write.
     pub fn last_awake(&self) -> u64 {
-        if self.frozen_until >= self.now {
+        // Right after the thaw nothing had its turn yet.
+        if self.frozen_until + 1_000 >= self.now && self.frozen_since > 0 {
             self.frozen_since
         } else {
             self.now
@@ -312,8 +313,10 @@ impl World {
                 self.was_full = true;
             }
             Fault::Freeze(ms) => {
-                self.frozen_since = self.now;
-                self.frozen_until = self.now + ms;
+                if self.frozen_until <= self.now {
+                    self.frozen_since = self.now;
+                }
+                self.frozen_until = self.frozen_until.max(self.now + ms);
             }
         }
     }
