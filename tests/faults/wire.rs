@@ -45,6 +45,14 @@ pub struct Wire {
 }
 
 impl Wire {
+    /// A line of this latency that leads nowhere yet.
+    pub fn new(latency: (u64, u64)) -> Self {
+        Self {
+            latency,
+            ..Self::default()
+        }
+    }
+
     /// A fresh line to the same place.
     pub fn renew(&mut self, connection: ConnectionId) {
         *self = Self {

@@ -176,8 +176,7 @@ impl World {
         let epoch = DemoSetup::default().epoch;
         let gateway = gateway(kind, seed, &mut random);
         let slowness = *random.pick(&[0, 0, 3, 30, 300]);
-        let mut wire = Wire::default();
-        wire.latency = *random.pick(&[(0, 0), (1, 5), (20, 60), (0, 400)]);
+        let wire = Wire::new(*random.pick(&[(0, 0), (1, 5), (20, 60), (0, 400)]));
         Self {
             kind,
             random,
