@@ -50,6 +50,8 @@ struct Wanted {
     until: Moment,
     place: Option<(ConversationId, RunId)>,
     row: ToolCallId,
+    /// The agent has a row of its own for it.
+    is_shown: bool,
 }
 
 /// An answer that was given.
@@ -116,12 +118,14 @@ impl Omi {
             return;
         }
         let name = word(line, "toolName").to_owned();
+        let place = self.queries.place(line);
         let wanted = Wanted {
+            is_shown: self.queries.shows_tool(&place, &name),
             key,
             echo,
             input: line.get("input").cloned().unwrap_or_else(|| json!({})),
             until: now.after(TOOL_PATIENCE),
-            place: self.queries.place(line),
+            place,
             row: ToolCallId::from(format!(
                 "host-{}-{}",
                 word(line, "runId"),
@@ -233,19 +237,17 @@ impl Omi {
     }
 
     fn fail_tool(&mut self, wanted: &Wanted, code: &str, message: &str) {
-        // A tool that nobody refused here is usually shown by the agent's own row.
-        let is_shown = code == "unsupported_swift_executor"
-            && self.queries.shows_tool(&wanted.place, &wanted.name);
-        if !is_shown {
-            let mut row = tool_row(wanted, ToolStatus::Failed);
-            row.error = SafeText::prose(message);
-            self.show_row(wanted, row);
-        }
+        let mut row = tool_row(wanted, ToolStatus::Failed);
+        row.error = SafeText::prose(message);
+        self.show_row(wanted, row);
         let result = json!({"ok": false, "error": {"code": code, "message": message}});
         self.give(wanted, "failed", result.to_string());
     }
 
     fn show_row(&mut self, wanted: &Wanted, row: ToolCall) {
+        if wanted.is_shown {
+            return;
+        }
         if let Some((conversation, _)) = &wanted.place {
             self.say(Topic::Run(RunEvent::ToolChanged {
                 conversation: conversation.clone(),

@@ -566,6 +566,11 @@ impl Omi {
             return;
         };
         let begins = part.is_empty();
+        // Adapters put line breaks between what stands before a tool and what comes after it.
+        let text = match at > 0 && begins {
+            true => text.trim_start_matches(['\n', '\r']),
+            false => text,
+        };
         part.push_str(text);
         // The last possible part may have been ended by a tool before; all of it wakes it.
         let patch = if begins || is_full {
