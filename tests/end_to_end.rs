@@ -369,6 +369,127 @@ fn send_prints_the_answer_and_says_by_its_exit_code_how_it_went() {
     assert_eq!(String::from_utf8(down.stderr).unwrap().lines().count(), 1);
 }
 
+/// A profile whose account runs this command as its runtime.
+fn runtime_profile(command: &[&str]) -> tempfile::TempDir {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("config")).unwrap();
+    let command: Vec<String> = command.iter().map(|word| format!("{word:?}")).collect();
+    let text = format!(
+        "[[account]]\nname = \"here\"\nkind = \"omi\"\ncommand = [{}]\n",
+        command.join(", ")
+    );
+    std::fs::write(home.path().join("config/config.toml"), text).unwrap();
+    home
+}
+
+/// A runtime that says its first line, writes down who it is, and never goes by itself.
+const STUBBORN: &str = r#"trap '' TERM HUP INT
+echo $$ >> pids
+echo '{"type":"init","protocolVersion":2,"runtimeVersion":"1","agentControlTools":[],"runtimeCapabilities":["journal_import_remote_turn","runtime_adapter_availability"],"runtimeAdapterIds":["acp"]}'
+while :; do sleep 1; done"#;
+
+/// The processes that a stubborn runtime wrote down and that still run.
+fn living(home: &std::path::Path) -> Vec<String> {
+    std::fs::read_to_string(home.join("pids"))
+        .unwrap_or_default()
+        .lines()
+        .filter(|pid| {
+            std::fs::read_to_string(format!("/proc/{pid}/stat"))
+                .is_ok_and(|stat| !stat.contains(") Z"))
+        })
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn quitting_does_not_wait_for_a_runtime_that_will_not_go() {
+    let home = runtime_profile(&["sh", "-c", STUBBORN]);
+    let mut pty = Pty::start(program(home.path(), &["--no-keyring"]), 120, 40);
+    pty.wait_for("online");
+    pty.send("/quit");
+    pty.wait_for("/quit");
+    let asked = std::time::Instant::now();
+    pty.send("\r");
+    assert_eq!(pty.wait_exit(), 0);
+    let took = asked.elapsed();
+    assert!(took.as_millis() < 2_000, "it took {took:?}");
+    assert!(living(home.path()).is_empty());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_runtime_that_outlived_a_killed_program_is_stopped_at_the_next_start() {
+    let home = runtime_profile(&["sh", "-c", STUBBORN]);
+    let mut pty = Pty::start(program(home.path(), &["--no-keyring"]), 120, 40);
+    pty.wait_for("online");
+    pty.kill();
+    let left = living(home.path());
+    assert_eq!(left.len(), 1);
+    let again = Pty::start(program(home.path(), &["--no-keyring"]), 120, 40);
+    again.wait_for("online");
+    let now = living(home.path());
+    assert_eq!(now.len(), 1, "the old one and the new one live");
+    assert_ne!(now, left);
+}
+
+#[test]
+fn a_runtime_that_is_killed_in_the_middle_of_an_answer_is_started_again_and_nothing_is_sent_twice()
+{
+    let home = runtime_profile(&[env!("CARGO_BIN_EXE_trialogue"), "demo", "--runtime"]);
+    let pty = Pty::start(program(home.path(), &["--no-keyring"]), 120, 40);
+    pty.wait_for("online");
+    pty.wait_for("Welcome to the demo");
+    pty.send("long\r");
+    pty.wait_for("Post-mortem");
+    let runtime = find_file(home.path(), "runtime").expect("the process is written down");
+    let written = std::fs::read_to_string(&runtime).unwrap();
+    let pid = written.split(' ').next().unwrap();
+    let status = std::process::Command::new("kill")
+        .args(["-9", pid])
+        .status();
+    assert!(status.unwrap().success());
+    pty.wait_for("The run was lost");
+    pty.wait_for("online");
+    pty.send("plain\r");
+    let screen = pty.wait_for("Say help to see the list here.");
+    assert_eq!(screen.matches("▎ plain").count(), 1, "{screen}");
+    // The question was written down once, and its answer ended.
+    let journal =
+        find_file(home.path(), "demo-runtime.json").expect("the runtime keeps its journal");
+    let journal: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(journal).unwrap()).unwrap();
+    let turns: Vec<&serde_json::Value> = journal["conversations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|conversation| conversation["revisions"].as_array().unwrap())
+        .collect();
+    let asked = turns
+        .iter()
+        .filter(|turn| turn["content"] == "long")
+        .count();
+    assert_eq!(asked, 1);
+    let cut = turns.iter().rev().find(|turn| {
+        turn["role"] == "assistant" && turn["content"].as_str().unwrap().contains("Post-mortem")
+    });
+    assert_eq!(cut.unwrap()["status"], "failed");
+}
+
+/// A file of this name somewhere in a folder.
+fn find_file(folder: &std::path::Path, name: &str) -> Option<std::path::PathBuf> {
+    for entry in std::fs::read_dir(folder).ok()?.flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            if let Some(found) = find_file(&path, name) {
+                return Some(found);
+            }
+        } else if path.file_name().is_some_and(|found| found == name) {
+            return Some(path);
+        }
+    }
+    None
+}
+
 fn signal_to(pty: &Pty, name: &str) {
     let status = std::process::Command::new("kill")
         .args([&format!("-{name}"), &pty.id().to_string()])

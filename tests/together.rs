@@ -36,6 +36,13 @@ fn world_of(kind: Kind) -> World {
             world.open_default();
             world
         }
+        Kind::Omi => {
+            let readings = trialogue::demo::omi::Readings::default();
+            let gateway = trialogue::demo::omi::Omi::new(setup, readings, "/artifacts");
+            let mut world = World::new(kind, Box::new(gateway));
+            world.open("First conversation");
+            world
+        }
     }
 }
 
@@ -195,5 +202,48 @@ fn an_iris_answer_survives_the_end_of_the_program_between_any_two_writes() {
 fn a_pheby_answer_survives_the_end_of_the_program_between_any_two_writes() {
     for word in ["plain", "tools"] {
         survives_every_write(Kind::Pheby, word);
+    }
+}
+
+/// A runtime that ends takes its run along, so an answer may be a part of one. Nothing is said twice,
+/// nothing of the person's is lost, nothing goes on that has ended, and the next message is answered.
+fn goes_on(word: &str, fault: Fault, places: u64) {
+    let (frames, _) = undisturbed(Kind::Omi, word);
+    let step = (frames / places).max(1);
+    for n in (1..=frames).step_by(usize::try_from(step).unwrap()) {
+        let how = format!("omi {word}, {fault:?} at frame {n} of {frames}");
+        let mut world = world_of(Kind::Omi);
+        let at = Some(world.client.frames + n);
+        match fault {
+            Fault::Cut => world.client.cut_at = at,
+            Fault::Kill => world.client.kill_at = at,
+        }
+        world.say(&words(word));
+        world.run(90_000);
+        check(&world, &words(word), &how);
+        let before = world.talk().len();
+        world.say("plain: and now?");
+        world.run(60_000);
+        let talk = world.talk();
+        assert_eq!(talk.len(), before + 2, "{how}: the next message\n{talk:#?}");
+        assert!(talk[before].1 == "plain: and now?", "{how}\n{talk:#?}");
+    }
+}
+
+#[test]
+fn an_omi_conversation_goes_on_wherever_its_process_ends() {
+    goes_on("plain", Fault::Cut, 24);
+    goes_on("tools", Fault::Cut, 16);
+    for word in ["think", "todo", "file", "fail", "restart"] {
+        goes_on(word, Fault::Cut, 4);
+    }
+}
+
+#[test]
+fn an_omi_conversation_goes_on_wherever_the_program_ends() {
+    goes_on("plain", Fault::Kill, 24);
+    goes_on("tools", Fault::Kill, 12);
+    for word in ["think", "todo", "file"] {
+        goes_on(word, Fault::Kill, 3);
     }
 }

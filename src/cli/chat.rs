@@ -94,7 +94,11 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 }
 
 /// The accounts of the demo, on the gateways that were just started.
-pub fn demo_accounts(served: &crate::demo::Served, program: &Path) -> Vec<ProfileAccount> {
+pub fn demo_accounts(
+    served: &crate::demo::Served,
+    program: &Path,
+    settings: &[String],
+) -> Vec<ProfileAccount> {
     let mut accounts: Vec<ProfileAccount> = served
         .gateways
         .iter()
@@ -114,11 +118,12 @@ pub fn demo_accounts(served: &crate::demo::Served, program: &Path) -> Vec<Profil
             })
         })
         .collect();
-    let command = vec![
+    let mut command = vec![
         program.to_string_lossy().into_owned(),
         "demo".to_owned(),
         "--runtime".to_owned(),
     ];
+    command.extend_from_slice(settings);
     let endpoint = ProcessEndpoint {
         command,
         ..ProcessEndpoint::default()

@@ -29,7 +29,21 @@ pub fn run_recorded(
     if let Some(address) = demo.serve {
         return serve(address, options);
     }
-    play(global, options, recorder)
+    play(global, options, &settings_again(demo), recorder)
+}
+
+/// What was said on the command line, for the runtime, which is a process of its own.
+fn settings_again(demo: &Demo) -> Vec<String> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let pairs = demo
+        .options
+        .iter()
+        .flat_map(|pair| ["--set".to_owned(), pair.clone()]);
+    let files = demo.scenarios.iter().flat_map(|file| {
+        let path = here.join(file);
+        ["--scenario".to_owned(), path.to_string_lossy().into_owned()]
+    });
+    pairs.chain(files).collect()
 }
 
 /// What `--set` and `--scenario` say.
@@ -103,6 +117,7 @@ fn serve(address: std::net::SocketAddr, options: DemoOptions) -> Result<Exit, Fa
 fn play(
     global: &Global,
     options: DemoOptions,
+    settings: &[String],
     recorder: Option<Recorder>,
 ) -> Result<Exit, Failure> {
     let folder = Folder::new()?;
@@ -116,7 +131,7 @@ fn play(
         })?;
     let program = std::env::current_exe()
         .map_err(|error| Failure::usage(format!("the program's own path is not known: {error}")))?;
-    let accounts = chat::demo_accounts(&served, &program);
+    let accounts = chat::demo_accounts(&served, &program, settings);
     chat::run_with(
         &runtime,
         global,

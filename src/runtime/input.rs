@@ -36,7 +36,7 @@ impl Reader {
     pub fn start(sender: mpsc::Sender<Bytes>) -> io::Result<Self> {
         let tty = terminal::open_tty()?;
         // Programs that are started meanwhile must not hold its end open: the thread would never wake.
-        let (stop_read, stop_write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (stop_read, stop_write) = io::pipe()?;
         let thread = std::thread::Builder::new()
             .name("input".to_owned())
             .spawn(move || {
@@ -72,7 +72,7 @@ impl Reader {
                 let _ = sender.blocking_send(Bytes::Closed);
             })?;
         Ok(Self {
-            stop: Some(stop_write),
+            stop: Some(stop_write.into()),
             thread: Some(thread),
         })
     }

@@ -8,7 +8,7 @@ use trialogue::app::screen::viewport::LayoutFacts;
 use trialogue::app::state::{AccountState, Ids, Settings};
 use trialogue::app::update::{flush, update};
 use trialogue::app::{Effect, Event, State, outbox};
-use trialogue::config::account::{AccountConfig, Endpoint, NetworkEndpoint};
+use trialogue::config::account::{AccountConfig, Endpoint, NetworkEndpoint, ProcessEndpoint};
 use trialogue::demo::engine::{ConnectionId, Gateway, GatewayOutput, Setup as DemoSetup};
 use trialogue::domain::*;
 use trialogue::link::{CloseReason, Frame, HttpReply, HttpSink, LinkFailure};
@@ -60,6 +60,8 @@ enum Work {
 pub enum Kind {
     Pheby,
     Iris,
+    /// A link is the life of a process: one that ends takes its runs along.
+    Omi,
 }
 
 pub fn account() -> AccountId {
@@ -76,6 +78,11 @@ fn config(kind: Kind) -> AccountConfig {
         endpoint: match kind {
             Kind::Pheby => Endpoint::Pheby(endpoint),
             Kind::Iris => Endpoint::Iris(endpoint),
+            Kind::Omi => Endpoint::Omi(ProcessEndpoint {
+                command: vec!["runtime".to_owned()],
+                owner: Some("ada".to_owned()),
+                ..ProcessEndpoint::default()
+            }),
         },
         secret_command: None,
         is_disabled: false,

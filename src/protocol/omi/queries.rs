@@ -571,6 +571,9 @@ impl Omi {
             true => text.trim_start_matches(['\n', '\r']),
             false => text,
         };
+        if text.is_empty() {
+            return;
+        }
         part.push_str(text);
         // The last possible part may have been ended by a tool before; all of it wakes it.
         let patch = if begins || is_full {
