@@ -489,6 +489,7 @@ impl Omi {
         for chat in self.chats.all.values_mut() {
             chat.session = None;
             chat.profile = None;
+            chat.journal.is_read = false;
             opening.append(&mut chat.opening);
             opening.append(&mut chat.asking);
             opening.extend(chat.clearing.drain(..).map(|(command, _)| command));

@@ -82,6 +82,11 @@ impl Host {
         self.asking.values().map(|wanted| wanted.until).min()
     }
 
+    /// Whether the person is asked nothing.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.asking.is_empty() && self.questions.is_empty()
+    }
+
     /// A request that is being worked on already takes the newest echo.
     fn takes_again(&mut self, key: &str, echo: &Value) -> bool {
         let waiting = self.asking.values_mut().chain(self.running.values_mut());

@@ -4,7 +4,7 @@
 use super::{Asked, Omi, blocks, number, word};
 use crate::domain::{
     AccountEvent, Author, ConversationId, HistoryPage, IncomingMessage, Moment, Provenance,
-    RefusalCode, RemoteId, TimelineEvent, Topic,
+    RefusalCode, RemoteId, Snapshot, TimelineEvent, Topic,
 };
 use crate::protocol::decode::{TEXT_LIMIT, bounded};
 use serde_json::{Map, Value, json};
@@ -46,6 +46,8 @@ pub(super) struct Journal {
     /// The newest revision that is known of.
     known: u64,
     turns: BTreeMap<String, Turn>,
+    /// It was read in this process.
+    pub(super) is_read: bool,
     /// Turns that were asked to be repaired in this process.
     repaired: Vec<String>,
 }
@@ -283,16 +285,41 @@ impl Omi {
                 None => {}
             }
         }
-        self.tell(AccountEvent {
-            provenance: Provenance::History,
-            topic: Topic::Timeline(TimelineEvent::Page(Box::new(HistoryPage {
-                conversation: id.clone(),
-                messages,
-                before: None,
-                older: None,
-                is_authoritative: true,
-            }))),
-        });
+        let page = HistoryPage {
+            conversation: id.clone(),
+            messages,
+            before: None,
+            older: None,
+            is_authoritative: true,
+        };
+        // In a new process nothing of the conversation runs: calls of tools that an earlier life of
+        // this program wrote down as running have ended with theirs.
+        let is_first = self
+            .chats
+            .all
+            .get_mut(id)
+            .is_some_and(|chat| !std::mem::replace(&mut chat.journal.is_read, true));
+        let is_quiet = !self.queries.is_active(id) && self.host.is_quiet();
+        let event = if is_first && is_quiet {
+            AccountEvent {
+                provenance: Provenance::Snapshot,
+                topic: Topic::Timeline(TimelineEvent::Snapshot(Box::new(Snapshot {
+                    page,
+                    run: None,
+                    draft: None,
+                    tools: Vec::new(),
+                    attachments: Vec::new(),
+                    decisions: Vec::new(),
+                    lost_runs: false,
+                }))),
+            }
+        } else {
+            AccountEvent {
+                provenance: Provenance::History,
+                topic: Topic::Timeline(TimelineEvent::Page(Box::new(page))),
+            }
+        };
+        self.tell(event);
     }
 
     /// Answers left open by an earlier process end now.
