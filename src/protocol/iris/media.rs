@@ -1,16 +1,15 @@
 //! Files over binary frames between the JSON ones: one pull and one upload at a time, matched by
 //! order (readings I2 to I10). Bytes pass through and are never kept.
 
-use super::frames::{MediaRef, Request, UploadAck};
+use super::frames::{MediaRef, Request, };
 use super::lanes::Address;
 use super::refusals::timed_out;
 use super::{Asked, Iris};
 use crate::domain::{
     Attachment, AttachmentEvent, AttachmentId, AttachmentKind, AttachmentSource, AttachmentState,
     CommandId, CommandOutcome, ConversationId, Direction, Moment, OutgoingFile, Refusal,
-    RefusalCode, RemoteId, Reply, Topic, TransferId,
+    RefusalCode, RemoteId, Topic, TransferId,
 };
-use crate::link::Frame;
 use crate::protocol::{Output, TransferFailure};
 use crate::text::SafeText;
 use bytes::Bytes;
@@ -18,9 +17,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Bytes of a file that are asked for, and sent, at a time.
-const CHUNK: usize = 256 * 1024;
+pub(super) const CHUNK: usize = 256 * 1024;
 /// A transfer that stands still for so long is given up.
-const STILL: Duration = Duration::from_secs(30);
+pub(super) const STILL: Duration = Duration::from_secs(30);
 
 /// A message and its files.
 #[derive(Debug)]
@@ -48,15 +47,15 @@ struct Pull {
 }
 
 #[derive(Debug)]
-struct Upload {
-    message: OutgoingMessage,
-    transfer: TransferId,
-    media_ref: String,
-    size: u64,
-    sent: u64,
-    start_id: u64,
-    end_id: Option<u64>,
-    until: Moment,
+pub(super) struct Upload {
+    pub(super) message: OutgoingMessage,
+    pub(super) transfer: TransferId,
+    pub(super) media_ref: String,
+    pub(super) size: u64,
+    pub(super) sent: u64,
+    pub(super) start_id: u64,
+    pub(super) end_id: Option<u64>,
+    pub(super) until: Moment,
 }
 
 /// Transfers that run and that wait.
@@ -64,8 +63,8 @@ struct Upload {
 pub(super) struct Media {
     pull: Option<Pull>,
     pulls: VecDeque<(CommandId, AttachmentId, TransferId, Option<u64>)>,
-    upload: Option<Upload>,
-    uploads: VecDeque<OutgoingMessage>,
+    pub(super) upload: Option<Upload>,
+    pub(super) uploads: VecDeque<OutgoingMessage>,
     /// Pulls whose bytes came, and are being written to the disk.
     storing: BTreeMap<TransferId, CommandId>,
 }
@@ -334,207 +333,6 @@ impl Iris {
         self.done(command);
     }
 
-    /// Sends a message, its files first.
-    pub(super) fn send(&mut self, now: Moment, message: OutgoingMessage) {
-        if message.text.trim().is_empty() && message.files.is_empty() {
-            return self.refuse(
-                message.command,
-                RefusalCode::LocalLimit,
-                "There is nothing to send.",
-            );
-        }
-        if message.files.iter().all(|file| file.uploaded.is_some()) {
-            return self.send_ready(now, &message);
-        }
-        self.media.uploads.push_back(message);
-        self.next_upload(now);
-    }
-
-    fn send_ready(&mut self, now: Moment, message: &OutgoingMessage) {
-        let refs: Vec<&str> = message
-            .files
-            .iter()
-            .filter_map(|file| file.uploaded.as_ref().map(AttachmentId::as_str))
-            .collect();
-        self.write_message(now, message, &refs);
-    }
-
-    fn next_upload(&mut self, now: Moment) {
-        if self.media.upload.is_some() {
-            return;
-        }
-        let Some(message) = self.media.uploads.pop_front() else {
-            return;
-        };
-        self.upload(now, message);
-    }
-
-    /// Uploads the next file of a message, or writes it when all are there.
-    fn upload(&mut self, now: Moment, message: OutgoingMessage) {
-        let Some(file) = message.files.iter().find(|file| file.uploaded.is_none()) else {
-            self.send_ready(now, &message);
-            return self.next_upload(now);
-        };
-        let (transfer, size) = (file.transfer, file.size);
-        let media_ref = self.mint_name("up");
-        let name = file
-            .name
-            .rsplit(['/', '\\'])
-            .next()
-            .unwrap_or("file")
-            .to_owned();
-        let request = Request::MediaUploadStart {
-            media_ref: &media_ref,
-            kind: match file.kind {
-                AttachmentKind::Image => "image",
-                AttachmentKind::Audio => "audio",
-                AttachmentKind::Voice => "voice",
-                AttachmentKind::Video => "video",
-                AttachmentKind::Document => "document",
-            },
-            mime: if file.media_type.is_empty() {
-                "application/octet-stream"
-            } else {
-                &file.media_type
-            },
-            size,
-            filename: &name,
-        };
-        let address = Address::default();
-        let start_id = self.ask(
-            now,
-            "media.upload.start",
-            &address,
-            request,
-            Asked::UploadStart,
-        );
-        self.out.push_back(Output::WantBytes {
-            transfer,
-            max: CHUNK,
-        });
-        self.media.upload = Some(Upload {
-            message,
-            transfer,
-            media_ref,
-            size,
-            sent: 0,
-            start_id,
-            end_id: None,
-            until: now.after(STILL),
-        });
-    }
-
-    pub(super) fn on_upload_chunk(&mut self, now: Moment, transfer: TransferId, bytes: Bytes) {
-        let Some(upload) = self
-            .media
-            .upload
-            .as_mut()
-            .filter(|upload| upload.transfer == transfer && upload.end_id.is_none())
-        else {
-            return;
-        };
-        upload.sent += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        upload.until = now.after(STILL);
-        if upload.sent > upload.size {
-            self.out.push_back(Output::CancelTransfer { transfer });
-            return self.upload_refused(now, changed());
-        }
-        if !bytes.is_empty() {
-            self.out.push_back(Output::Frame(Frame::Binary(bytes)));
-        }
-        self.out.push_back(Output::WantBytes {
-            transfer,
-            max: CHUNK,
-        });
-    }
-
-    pub(super) fn on_upload_end(
-        &mut self,
-        now: Moment,
-        transfer: TransferId,
-        size: u64,
-        sha256: &[u8; 32],
-    ) {
-        let Some(upload) = self
-            .media
-            .upload
-            .as_ref()
-            .filter(|upload| upload.transfer == transfer && upload.end_id.is_none())
-        else {
-            return;
-        };
-        if size != upload.size || upload.sent != upload.size {
-            return self.upload_refused(now, changed());
-        }
-        let media_ref = upload.media_ref.clone();
-        let hash: String = sha256.iter().map(|byte| format!("{byte:02x}")).collect();
-        let request = Request::MediaUploadEnd {
-            media_ref: &media_ref,
-            sha256: &hash,
-        };
-        let address = Address::default();
-        let id = self.ask(now, "media.upload.end", &address, request, Asked::UploadEnd);
-        if let Some(upload) = &mut self.media.upload {
-            upload.end_id = Some(id);
-            upload.until = now.after(STILL);
-        }
-    }
-
-    pub(super) fn on_upload_ack(&mut self, now: Moment, id: Option<u64>, ack: UploadAck) {
-        let is_ours = |upload: &Upload| {
-            upload.end_id.is_some()
-                && match id {
-                    Some(_) => upload.end_id == id,
-                    None => ack.media_ref.as_ref() == Some(&upload.media_ref),
-                }
-        };
-        let Some(mut upload) = self.media.upload.take_if(|upload| is_ours(upload)) else {
-            return;
-        };
-        self.forget_upload_requests(&upload);
-        if !ack.ok {
-            self.finish(
-                upload.message.command,
-                CommandOutcome::Refused(Refusal::new(
-                    RefusalCode::ServerFailed,
-                    "The gateway did not take the file. The message was not sent; try again.",
-                )),
-            );
-            return self.next_upload(now);
-        }
-        // The ack may name another ref, which is the one that counts.
-        let uploaded = AttachmentId::from(ack.media_ref.unwrap_or(upload.media_ref));
-        for file in &mut upload.message.files {
-            if file.transfer == upload.transfer {
-                file.uploaded = Some(uploaded.clone());
-            }
-        }
-        self.finish(
-            upload.message.command,
-            CommandOutcome::Done(Reply::Uploaded {
-                transfer: upload.transfer,
-                attachment: uploaded,
-            }),
-        );
-        self.upload(now, upload.message);
-    }
-
-    fn forget_upload_requests(&mut self, upload: &Upload) {
-        self.pending.take(&upload.start_id.to_string());
-        if let Some(id) = upload.end_id {
-            self.pending.take(&id.to_string());
-        }
-    }
-
-    /// The running upload ends without its message being sent.
-    pub(super) fn upload_refused(&mut self, now: Moment, refusal: Refusal) {
-        if let Some(upload) = self.media.upload.take() {
-            self.forget_upload_requests(&upload);
-            self.finish(upload.message.command, CommandOutcome::Refused(refusal));
-        }
-        self.next_upload(now);
-    }
-
     /// Gives up what stands still.
     pub(super) fn watch_media(&mut self, now: Moment) {
         if self
@@ -584,7 +382,7 @@ impl Iris {
     }
 }
 
-fn changed() -> Refusal {
+pub(super) fn changed() -> Refusal {
     Refusal::new(
         RefusalCode::LocalFile,
         "The file changed while it was sent. The message was not sent; attach it again.",

@@ -5,11 +5,13 @@
 //! - `session`: hello, hello.ack, sync from the stored cursor, sync.done, health, heartbeat.
 //! - `lanes`: a channel or a thread of it is one conversation; what is open in each.
 //! - `directory`: channels and threads, their flags and looks, search, the slash catalogue.
-//! - `messages`: messages in and out, own echoes, receipts, history, deletion.
+//! - `messages`: messages in and out, own echoes, receipts.
+//! - `history`: pages of history, deletion.
 //! - `turns`: runs, which the protocol does not state and which are inferred here.
 //! - `calls`: calls of tools, recognised when a replay repeats them; todos.
-//! - `decisions`: pickers, and approvals and questions that come as notifications.
-//! - `media`: one pull and one upload at a time.
+//! - `decisions`: pickers, and approvals and questions that come as notifications; `answers`: how
+//!   they are answered, here and elsewhere.
+//! - `media`: one pull at a time; `upload`: one upload at a time.
 //!
 //! # Replay
 //! Live frames carry no cursor, so the replay after a drop may repeat what was seen live. What has
@@ -29,27 +31,32 @@
 //! |---|---|---|
 //! | `hello`, `hello.ack`, `sync`, `sync.done`, `status`, `ping`, `pong` | both | `session` |
 //! | `error` (6 codes) | in | `refusals`, matched by its id in this file |
-//! | `message.send`, `message`, `message.start`, `.update`, `.stop`, `message.deleted`, `message.delete`, `commentary`, `read.receipt`, `history` | both | `messages` |
+//! | `message.send`, `message`, `message.start`, `.update`, `.stop`, `commentary`, `read.receipt` | both | `messages` |
+//! | `message.deleted`, `message.delete`, `history` | both | `history` |
 //! | `tool.start`, `tool.progress`, `tool.end`, `todo.update` | in | `calls` |
 //! | `typing`, `agent.busy`, `agent.idle` | in | `turns` |
-//! | `notification`, `picker.choice`, `picker.select`, planned pickers | both | `decisions` |
+//! | `notification`, `picker.choice`, `picker.select`, planned pickers | both | `decisions`, `answers` |
 //! | `channel.list`, `.created`, `.renamed`, `.deleted`, `.create`, `.rename`, `.set_default`, `.favorite`, `.icon`, `.set_automation`, `.delete` | both | `directory` |
 //! | `search`, `search.results`, `commands.catalog` | both | `directory` |
-//! | `media.offer`, `media.pull`, `media.pull.end`, `media.upload.start`, `.end`, `.ack`, binary frames | both | `media` |
+//! | `media.offer`, `media.pull`, `media.pull.end`, `media.upload.start`, `.end`, `.ack`, binary frames | both | `media`, `upload` |
 //! | `fcm.register`, planned frames to the server | out | never sent: a terminal has no push, and the server has none of the others |
 //! | unknown types and fields | in | counted as an oddity, one notice each type |
 
+mod answers;
+mod asked;
 mod asking;
 mod calls;
 mod decisions;
 mod directory;
 mod frames;
+mod history;
 mod lanes;
 mod media;
 mod messages;
 mod refusals;
 mod session;
 mod turns;
+mod upload;
 
 use super::decode::{self, Oddities, Oddity, leading_fields};
 use super::pending::Pending;
@@ -57,10 +64,11 @@ use super::{Driver, Input, Output, ReplaceKey, Retry, Setup};
 use crate::config::account::NetworkEndpoint;
 use crate::domain::{
     AccountEvent, ChatCommand, Command, CommandId, CommandOutcome, ConversationCommand,
-    ConversationId, Cursor, DecisionId, ModelCommand, Moment, PageToken, Provenance, Refusal,
+    ConversationId, Cursor, ModelCommand, Moment, Provenance, Refusal,
     RefusalCode, Reply, Secret, Topic, TransferCommand,
 };
 use crate::link::{CloseReason, Frame};
+use asked::Asked;
 use frames::{Event, Incoming, Outgoing, Request, VERSION};
 use lanes::Address;
 use std::collections::{BTreeMap, VecDeque};
@@ -72,78 +80,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const SEND_PATIENCE: Duration = Duration::from_secs(45);
 /// A picker that the gateway forgot says nothing when it is answered.
 const PICK_PATIENCE: Duration = Duration::from_secs(15);
-
-/// What a request was for.
-#[derive(Debug)]
-enum Asked {
-    Hello,
-    Sync,
-    Catalog {
-        commands: Vec<CommandId>,
-    },
-    List {
-        command: CommandId,
-    },
-    Create {
-        command: CommandId,
-    },
-    /// Rename, default, favourite, look, automation: all answered by the whole entry.
-    Change {
-        command: CommandId,
-    },
-    Delete {
-        command: CommandId,
-    },
-    History {
-        conversation: ConversationId,
-        before: Option<PageToken>,
-        commands: Vec<CommandId>,
-    },
-    Send {
-        command: CommandId,
-        conversation: ConversationId,
-        text: String,
-        activity: u64,
-        decision: Option<DecisionId>,
-    },
-    DeleteMessages {
-        command: CommandId,
-        conversation: ConversationId,
-    },
-    Search {
-        command: CommandId,
-        query: String,
-    },
-    Pick {
-        command: CommandId,
-        decision: DecisionId,
-        conversation: ConversationId,
-        label: String,
-    },
-    Pull,
-    UploadStart,
-    UploadEnd,
-}
-
-impl Asked {
-    /// The commands that end with its answer.
-    fn commands(&self) -> Vec<CommandId> {
-        match self {
-            Self::Hello | Self::Sync | Self::Pull | Self::UploadStart | Self::UploadEnd => {
-                Vec::new()
-            }
-            Self::Catalog { commands } | Self::History { commands, .. } => commands.clone(),
-            Self::List { command }
-            | Self::Create { command }
-            | Self::Change { command }
-            | Self::Delete { command }
-            | Self::Send { command, .. }
-            | Self::DeleteMessages { command, .. }
-            | Self::Search { command, .. }
-            | Self::Pick { command, .. } => vec![*command],
-        }
-    }
-}
 
 /// One Iris account.
 pub struct Iris {
