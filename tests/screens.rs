@@ -771,3 +771,36 @@ fn a_picture_is_wished_for_once_and_then_drawn() {
     let drawn = draw(&state, &mut memo, &theme, &mut buffer);
     assert!(!text(&buffer, &drawn).contains('▀'));
 }
+
+#[test]
+fn an_icon_stands_for_the_mark_of_its_conversation() {
+    let mut state = busy();
+    here(&mut state).info.appearance.icon = Some(vec![1, 2, 3].into());
+    let theme = Theme::named("dark", Depth::TrueColor).unwrap();
+    let area = Rect::new(0, 0, 120, 30);
+    let mut memo = Memo::default();
+    let mut buffer = Buffer::empty(area);
+    let drawn = draw(&state, &mut memo, &theme, &mut buffer);
+    let [wish] = drawn.pictures.as_slice() else {
+        panic!("one icon is in sight: {:?}", drawn.pictures);
+    };
+    assert_eq!((wish.columns, wish.rows), (2, 1));
+    memo.picture(
+        wish,
+        Some(Picture {
+            width: 2,
+            height: 2,
+            pixels: vec![200; 12].into(),
+            sharp: None,
+        }),
+    );
+    let drawn = draw(&state, &mut memo, &theme, &mut buffer);
+    assert!(drawn.pictures.is_empty());
+    // In the sidebar and before the title.
+    let shown = text(&buffer, &drawn);
+    assert_eq!(shown.matches("▀▀").count(), 2, "{shown}");
+    // Other bytes are another icon.
+    here(&mut state).info.appearance.icon = Some(vec![4, 5, 6, 7].into());
+    let drawn = draw(&state, &mut memo, &theme, &mut buffer);
+    assert_eq!(drawn.pictures.len(), 1);
+}

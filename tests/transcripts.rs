@@ -554,4 +554,9 @@ fn iris_transcripts_cover_every_frame_and_reading() {
             "I34", "I36", "I37", "I38", "I39", "I42", "I43", "I46",
         ],
     );
+    // Binary frames have no type: bytes of a pull and of an upload.
+    let all: String = files("iris").into_iter().map(|(_, text)| text).collect();
+    for bytes in ["\n<bytes ", "\n> bytes "] {
+        assert!(all.contains(bytes), "no transcript with {bytes:?}");
+    }
 }

@@ -13,6 +13,7 @@ use super::{Action, Effect, drafts};
 use crate::domain::{Moment, Severity};
 
 pub use compose::{limit, on_edited, paste};
+pub use entries::is_loading;
 pub use moving::{decision_is_armed, sidebar_is_beside};
 pub(crate) use opening::{on_diagnosed, set_width};
 pub use places::{go_to, on_account};
@@ -45,9 +46,8 @@ pub fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
         | SelectLast | SearchNext | SearchPrevious | Accept | AcceptOther | Next | Previous
         | First | Last => moving::perform(state, now, action),
         ToggleFold | FoldAll | WrapCode | ShiftCodeLeft | ShiftCodeRight | CopyEntry | CopyCode
-        | ReplyTo | DeleteEntry | OpenEntry | SaveEntry | EntryMenu | ResendEntry => {
-            entries::perform(state, now, action)
-        }
+        | ReplyTo | DeleteEntry | OpenEntry | SaveEntry | CancelTransfer | EntryMenu
+        | ResendEntry => entries::perform(state, now, action),
         GoBack | NextConversation | PreviousConversation | NextUnread | NextAccount
         | FocusAccount1 | FocusAccount2 | FocusAccount3 | FocusAccount4 | FocusAccount5
         | FocusAccount6 | FocusAccount7 | FocusAccount8 | FocusAccount9 | NewConversation

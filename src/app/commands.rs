@@ -73,6 +73,12 @@ pub fn on_outcome(
             other(state, now, account, "The message was not deleted", outcome)
         }
         Pending::Stop { conversation } => stopped(state, now, account, &conversation, outcome),
+        Pending::Told(start, done) => {
+            if matches!(outcome, CommandOutcome::Done(Reply::Nothing)) {
+                state.say(Severity::Info, done);
+            }
+            other(state, now, account, start, outcome)
+        }
         Pending::Other(start) => other(state, now, account, start, outcome),
         Pending::Search => {
             searched(state, account, outcome);

@@ -186,7 +186,7 @@ fn icon_loaded(
                     conversation: id.clone(),
                     appearance,
                 }),
-                Pending::Other("The icon was not set"),
+                Pending::Told("The icon was not set", "The icon is set."),
             )
         }
     }

@@ -293,6 +293,9 @@ pub enum Pending {
     Stop {
         conversation: ConversationId,
     },
+    /// Something that changes nothing on the screen, so its end is told: the start of the words
+    /// when it was refused, and the words when it was done.
+    Told(&'static str, &'static str),
     /// Anything whose refusal is shown as a toast with this start.
     Other(&'static str),
     Search,

@@ -141,7 +141,7 @@ impl Painter {
 mod encode {
     use super::Plan;
     use crate::runtime::abilities::{PictureWay, through_tmux};
-    use crate::view::picture::{Picture, PictureWish, Sharp};
+    use crate::view::picture::{Picture, PictureSource, PictureWish, Sharp};
     use base64::Engine as _;
     use image::{DynamicImage, ImageFormat};
     use ratatui_image::protocol::sixel::Sixel;
@@ -206,10 +206,17 @@ mod encode {
     }
 
     fn decode(wish: &PictureWish) -> Option<DynamicImage> {
-        let mut reader = image::ImageReader::open(&wish.path)
-            .ok()?
-            .with_guessed_format()
-            .ok()?;
+        match &wish.source {
+            PictureSource::File(path) => {
+                let file = std::fs::File::open(path).ok()?;
+                read(std::io::BufReader::new(file))
+            }
+            PictureSource::Bytes(bytes) => read(Cursor::new(&bytes[..])),
+        }
+    }
+
+    fn read(bytes: impl std::io::BufRead + std::io::Seek) -> Option<DynamicImage> {
+        let mut reader = image::ImageReader::new(bytes).with_guessed_format().ok()?;
         let mut limits = image::Limits::default();
         limits.max_image_width = Some(16_384);
         limits.max_image_height = Some(16_384);
@@ -372,7 +379,7 @@ mod encode {
             let wish = PictureWish {
                 account: AccountId::new("a"),
                 attachment: AttachmentId::new("p"),
-                path,
+                source: PictureSource::File(path),
                 columns: 64,
                 rows: 20,
             };

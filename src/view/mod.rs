@@ -31,7 +31,7 @@ pub use svg::{film, svg};
 pub use theme::{Depth, Role, Theme};
 
 use crate::app::Action;
-use crate::app::screen::Target;
+use crate::app::screen::{SidebarRow, Target};
 use crate::app::screen::overlay::{DecisionPopup, Overlay};
 use crate::app::screen::viewport::{Anchor, LayoutFacts};
 use crate::app::state::State;
@@ -77,6 +77,9 @@ impl Memo {
         Arc::make_mut(&mut self.pictures).insert(wish, picture);
     }
 }
+
+/// Icons that are decoded at a time.
+const ICONS_AT_ONCE: usize = 8;
 
 /// What drawing found out.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -181,13 +184,36 @@ fn whole(canvas: &mut Canvas<'_>, state: &State, memo: &mut Memo, area: Rect, dr
     }
     if let Some(sidebar) = areas.sidebar {
         let rows = crate::app::screen::sidebar::rows(state);
-        sidebar::draw(canvas, state, &rows, sidebar, areas.is_over);
+        let shown = shows_pictures(state, canvas.theme).then_some(&*pictures);
+        sidebar::draw(canvas, state, &rows, sidebar, areas.is_over, shown);
+        if let Some(shown) = shown {
+            drawn.pictures.extend(icon_wishes(state, &rows, shown));
+        }
     }
     hints::following(canvas, state, areas.main);
     if let Some(overlay) = state.screen.overlays.last() {
         popup(canvas, state, memo, overlay, area, drawn);
     }
     hints::toasts(canvas, state, areas.main);
+}
+
+/// Whether pictures can be drawn with the colours there are.
+fn shows_pictures(state: &State, theme: &Theme) -> bool {
+    theme.depth >= Depth::Indexed && !state.settings.ascii
+}
+
+/// Icons of the sidebar that have to be decoded first.
+fn icon_wishes(state: &State, rows: &[SidebarRow], pictures: &Pictures) -> Vec<PictureWish> {
+    rows.iter()
+        .filter_map(|row| match row {
+            SidebarRow::Conversation(account, id) => {
+                let conversation = state.account(account)?.conversations.get(id)?;
+                pictures.wanted_icon(account, id, &conversation.info)
+            }
+            SidebarRow::Attention | SidebarRow::Account(_) | SidebarRow::Archive(_) => None,
+        })
+        .take(ICONS_AT_ONCE)
+        .collect()
 }
 
 /// The conversation on screen with all that its items need.
@@ -203,7 +229,7 @@ fn scene<'a>(
     } else {
         layout::text_columns(layout::areas(&state.screen, area).main)
     };
-    let shows_pictures = theme.depth >= Depth::Indexed && !state.settings.ascii;
+    let shows_pictures = shows_pictures(state, theme);
     let (account, id, conversation) = state.focused()?;
     Some(Scene {
         state,

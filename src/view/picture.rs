@@ -11,7 +11,7 @@
 use super::canvas::Canvas;
 use super::color::{Rgb, nearest_index};
 use super::theme::Depth;
-use crate::domain::{AccountId, AttachmentId};
+use crate::domain::{AccountId, AttachmentId, ConversationId, ConversationInfo};
 use ratatui::buffer::{Buffer, Cell, CellDiffOption};
 use ratatui::layout::Rect;
 use ratatui::style::Color;
@@ -28,10 +28,27 @@ const ROWS: u16 = 20;
 pub struct PictureWish {
     pub account: AccountId,
     pub attachment: AttachmentId,
-    pub path: PathBuf,
+    pub source: PictureSource,
     /// It has to fit into this many cells; a cell is one pixel wide and two high.
     pub columns: u16,
     pub rows: u16,
+}
+
+/// Where the bytes of a picture are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PictureSource {
+    File(PathBuf),
+    /// Already here: the icon of a conversation.
+    Bytes(Arc<[u8]>),
+}
+
+/// Cells of an icon, in one row.
+const ICON_COLUMNS: u16 = 2;
+
+/// The name under which the icon of a conversation is looked up; another one for other bytes.
+fn icon_name(conversation: &ConversationId, icon: &Arc<[u8]>) -> AttachmentId {
+    let at = icon.as_ptr() as usize;
+    AttachmentId::from(format!("icon {at} {} {}", icon.len(), conversation.as_str()))
 }
 
 /// A picture scaled for the screen.
@@ -235,6 +252,38 @@ impl Pictures {
         let wanted = columns.min(COLUMNS);
         let made = self.found.get(&(account.clone(), attachment.clone()));
         (made.map(|(columns, _)| *columns) != Some(wanted)).then_some((wanted, ROWS))
+    }
+}
+
+impl Pictures {
+    /// The icon of a conversation, when it has one that can be shown.
+    pub(crate) fn icon(
+        &self,
+        account: &AccountId,
+        conversation: &ConversationId,
+        info: &ConversationInfo,
+    ) -> Option<&Picture> {
+        let icon = info.appearance.icon.as_ref()?;
+        self.find(account, &icon_name(conversation, icon), ICON_COLUMNS)
+    }
+
+    /// The wish for an icon that was not decoded yet.
+    pub(crate) fn wanted_icon(
+        &self,
+        account: &AccountId,
+        conversation: &ConversationId,
+        info: &ConversationInfo,
+    ) -> Option<PictureWish> {
+        let icon = info.appearance.icon.as_ref()?;
+        let attachment = icon_name(conversation, icon);
+        let (columns, _) = self.wanted(account, &attachment, ICON_COLUMNS)?;
+        Some(PictureWish {
+            account: account.clone(),
+            attachment,
+            source: PictureSource::Bytes(Arc::clone(icon)),
+            columns,
+            rows: 1,
+        })
     }
 }
 

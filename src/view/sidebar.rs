@@ -3,6 +3,7 @@
 use super::canvas::{Canvas, Row};
 use super::glyphs::Glyphs;
 use super::item::Scene;
+use super::picture::Pictures;
 use super::theme::{Depth, Role};
 use super::words;
 use crate::app::screen::{Pane, SidebarRow, Target};
@@ -78,6 +79,7 @@ pub(crate) fn draw(
     rows: &[SidebarRow],
     area: Rect,
     is_over: bool,
+    pictures: Option<&Pictures>,
 ) {
     canvas.fill(area, Role::Panel);
     let edge = area.right().saturating_sub(1);
@@ -124,6 +126,9 @@ pub(crate) fn draw(
         let is_selected = has_focus && selected == Some(top + line);
         if let Some(row) = row {
             draw_row(canvas, state, row, inner, y, is_selected);
+            if let Some(pictures) = pictures {
+                icon(canvas, state, row, inner, y, pictures);
+            }
         }
     }
     canvas.scrollbar(edge, inner, lines.len(), top, Role::Muted);
@@ -295,6 +300,38 @@ fn conversation_row(
         Unread::Count(n) if n > 999 => row.right(" 999+", Role::Unread),
         Unread::Count(n) => row.right(format!(" {n}"), Role::Unread),
     }
+}
+
+/// A conversation's icon stands where its mark would.
+fn icon(
+    canvas: &mut Canvas<'_>,
+    state: &State,
+    row: &SidebarRow,
+    area: Rect,
+    y: u16,
+    pictures: &Pictures,
+) {
+    let SidebarRow::Conversation(account, id) = row else {
+        return;
+    };
+    let Some(info) = state
+        .account(account)
+        .and_then(|of| of.conversations.get(id))
+        .map(|conversation| &conversation.info)
+    else {
+        return;
+    };
+    let Some(icon) = pictures.icon(account, id, info) else {
+        return;
+    };
+    let indent = if info.parent.is_some() { 4 } else { 2 };
+    // One cell before the mark is free, and a blank stays behind it.
+    let spot = Rect {
+        x: area.x + indent - 1,
+        width: 2.min(area.width.saturating_sub(indent)),
+        ..area
+    };
+    icon.put_row(canvas, spot, y, 0);
 }
 
 /// A conversation's own colour goes on its mark, an account's on its name's first cell.

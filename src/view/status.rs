@@ -69,6 +69,14 @@ pub(crate) fn header(canvas: &mut Canvas<'_>, scene: &Scene<'_>, area: Rect) {
         ..area
     };
     canvas.row(inner, area.y, &row);
+    let info = &conversation.info;
+    let account = &scene.account.account.id;
+    if let Some(icon) = scene
+        .pictures
+        .and_then(|pictures| pictures.icon(account, scene.id, info))
+    {
+        icon.put_row(canvas, Rect { width: 2, ..area }, area.y, 0);
+    }
 }
 
 /// Draws the status line: what the agent is on the left, hints and what is unsent on the right.

@@ -4,7 +4,7 @@ use super::canvas::Canvas;
 use super::fingerprint::fingerprint;
 use super::item::{Card, Scene, Segment, attachment};
 use super::layout::{Rows, Sight, Start, solve, text_columns};
-use super::picture::PictureWish;
+use super::picture::{PictureSource, PictureWish};
 use super::prose::{Prose, put_row};
 use super::selection::{self, Collected};
 use super::theme::Role;
@@ -214,7 +214,7 @@ pub(crate) fn wishes(scene: &Scene<'_>, facts: &LayoutFacts) -> Vec<PictureWish>
                 wishes.push(PictureWish {
                     account: account.clone(),
                     attachment: id.clone(),
-                    path: path.to_owned(),
+                    source: PictureSource::File(path.to_owned()),
                     columns,
                     rows,
                 });

@@ -162,3 +162,39 @@ fn the_question_before_a_deletion_shows_words_not_marks() {
         .key;
     assert!(home.is_deleting(key));
 }
+
+#[test]
+fn a_file_that_is_loading_is_stopped_by_a_key() {
+    let mut desk = Desk::new();
+    desk.messages(&["a file"]);
+    let file = Attachment {
+        id: "f1".into(),
+        message: None,
+        direction: Direction::In,
+        name: "core.bin".into(),
+        media_type: SafeText::default(),
+        kind: AttachmentKind::Document,
+        size: Some(10),
+        may_preview: false,
+        expires_at_ms: None,
+        source: AttachmentSource::Pull,
+        state: AttachmentState::Transferring {
+            transfer: TransferId(7),
+            done: 1,
+        },
+    };
+    desk.home().attachments.insert(file.id.clone(), file);
+    for entry in &mut desk.conversation("a").timeline.entries {
+        if let Some(message) = entry.message_mut() {
+            message.attachments = vec!["f1".into()];
+        }
+    }
+    desk.press("tab x");
+    let stops = desk.effects.iter().any(|effect| {
+        matches!(effect, Effect::CancelTransfer { transfer } if *transfer == TransferId(7))
+    });
+    assert!(stops);
+    desk.home().attachments.clear();
+    desk.press("x");
+    assert!(desk.state.screen.toasts.iter().any(|toast| toast.text.as_str().contains("No file")));
+}

@@ -8,7 +8,7 @@ use crate::app::screen::{Pane, SidebarRow, choose, popups, rows, sidebar, source
 use crate::app::state::{MediaThen, State};
 use crate::app::{Action, Effect, conversation};
 use crate::domain::{
-    AccountId, AttachmentId, Delivery, Entry, EntryBody, MessageKey, Moment, Severity, Write,
+    AccountId, AttachmentId, AttachmentState, Delivery, Entry, EntryBody, MessageKey, Moment, Severity, Write,
 };
 use crate::text::{SafeText, unmarked};
 
@@ -53,6 +53,7 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
         DeleteEntry => delete(state, now, &account, key),
         OpenEntry => open(state, now, &account, key),
         SaveEntry => save(state, now, &account, key),
+        CancelTransfer => cancel_transfer(state, now, &account, key),
         EntryMenu => {
             popups::open(
                 state,
@@ -344,5 +345,36 @@ fn save(state: &mut State, now: Moment, account: &AccountId, key: MessageKey) ->
     attachments
         .iter()
         .flat_map(|id| media::save(state, now, account, id))
+        .collect()
+}
+
+/// Whether a file of an entry is on its way here.
+pub fn is_loading(state: &State, account: &AccountId, key: MessageKey) -> bool {
+    let Some(of) = state.account(account) else {
+        return false;
+    };
+    attachments(state, key).iter().any(|id| {
+        of.attachments.get(id).is_some_and(|attachment| {
+            matches!(
+                attachment.state,
+                AttachmentState::Queued { .. } | AttachmentState::Transferring { .. }
+            )
+        })
+    })
+}
+
+fn cancel_transfer(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    key: MessageKey,
+) -> Vec<Effect> {
+    if !is_loading(state, account, key) {
+        state.say(Severity::Info, "No file of this entry is being loaded.");
+        return Vec::new();
+    }
+    attachments(state, key)
+        .iter()
+        .flat_map(|id| media::cancel(state, now, account, id))
         .collect()
 }

@@ -92,6 +92,7 @@ const TIMELINE: &Table = {
         ("d", DeleteEntry),
         ("o", OpenEntry),
         ("s", SaveEntry),
+        ("x", CancelTransfer),
         ("m", EntryMenu),
         ("R", ResendEntry),
         ("u", GoUnread),

@@ -5,6 +5,7 @@ use super::fuzzy;
 use super::overlay::Overlay;
 use super::{models, palette, source, switcher};
 use crate::app::Action;
+use crate::app::actions::is_loading;
 use crate::app::state::{AccountState, State};
 use crate::domain::{
     AccountId, AttachmentId, AttachmentState, ConversationId, DecisionId, Delivery, Entry,
@@ -439,6 +440,10 @@ fn entry_menu(state: &State, key: MessageKey) -> Vec<ListRow> {
             actions.push(ReplyTo);
             if !message.attachments.is_empty() {
                 actions.extend([OpenEntry, SaveEntry]);
+                let account = state.focus.as_ref().map(|(account, _)| account);
+                if account.is_some_and(|account| is_loading(state, account, key)) {
+                    actions.push(CancelTransfer);
+                }
             } else if !source::links(message.body.text().as_str()).is_empty() {
                 actions.push(OpenEntry);
             }

@@ -1,6 +1,8 @@
 //! A file on a message: always a line with name, kind and size; where its bytes are.
 
 use super::Scene;
+use crate::app::Action;
+use crate::app::keymap::Context;
 use crate::app::screen::Target;
 use crate::domain::{Attachment, AttachmentId, AttachmentKind, AttachmentState, Direction};
 use crate::text::mixes_scripts;
@@ -75,7 +77,16 @@ pub(crate) fn row(scene: &Scene<'_>, attachment: &Attachment) -> Row {
         AttachmentState::Queued { .. } => {
             row.and(format!("{} waits for its turn", g.queued), Role::Muted)
         }
-        AttachmentState::Transferring { done, .. } => progress(row, scene, *done, attachment.size),
+        AttachmentState::Transferring { done, .. } => {
+            let row = progress(row, scene, *done, attachment.size);
+            let keymap = &scene.state.keymap;
+            match keymap.hint(Action::CancelTransfer, Context::Timeline) {
+                Some(keys) if attachment.direction == Direction::In => row
+                    .and(format!("  {keys}"), Role::Key)
+                    .and(" stops", Role::Muted),
+                _ => row,
+            }
+        }
         AttachmentState::Present { .. } => row.and(format!("{} here", g.check), Role::Good),
         AttachmentState::Gone => row.and("no longer on the server", Role::Warning),
         AttachmentState::Failed { reason } => row.and(
