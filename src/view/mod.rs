@@ -31,9 +31,9 @@ pub use svg::{film, svg};
 pub use theme::{Depth, Role, Theme};
 
 use crate::app::Action;
-use crate::app::screen::{SidebarRow, Target};
 use crate::app::screen::overlay::{DecisionPopup, Overlay};
 use crate::app::screen::viewport::{Anchor, LayoutFacts};
+use crate::app::screen::{SidebarRow, Target};
 use crate::app::state::State;
 use crate::domain::LinkState;
 use crate::render::{Coloured, Colours, Job};

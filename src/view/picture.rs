@@ -48,7 +48,11 @@ const ICON_COLUMNS: u16 = 2;
 /// The name under which the icon of a conversation is looked up; another one for other bytes.
 fn icon_name(conversation: &ConversationId, icon: &Arc<[u8]>) -> AttachmentId {
     let at = icon.as_ptr() as usize;
-    AttachmentId::from(format!("icon {at} {} {}", icon.len(), conversation.as_str()))
+    AttachmentId::from(format!(
+        "icon {at} {} {}",
+        icon.len(),
+        conversation.as_str()
+    ))
 }
 
 /// A picture scaled for the screen.

@@ -196,5 +196,11 @@ fn a_file_that_is_loading_is_stopped_by_a_key() {
     assert!(stops);
     desk.home().attachments.clear();
     desk.press("x");
-    assert!(desk.state.screen.toasts.iter().any(|toast| toast.text.as_str().contains("No file")));
+    assert!(
+        desk.state
+            .screen
+            .toasts
+            .iter()
+            .any(|toast| toast.text.as_str().contains("No file"))
+    );
 }

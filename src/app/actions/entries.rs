@@ -8,7 +8,8 @@ use crate::app::screen::{Pane, SidebarRow, choose, popups, rows, sidebar, source
 use crate::app::state::{MediaThen, State};
 use crate::app::{Action, Effect, conversation};
 use crate::domain::{
-    AccountId, AttachmentId, AttachmentState, Delivery, Entry, EntryBody, MessageKey, Moment, Severity, Write,
+    AccountId, AttachmentId, AttachmentState, Delivery, Entry, EntryBody, MessageKey, Moment,
+    Severity, Write,
 };
 use crate::text::{SafeText, unmarked};
 

@@ -558,7 +558,6 @@ impl Iris {
         let payload = json!({"message_id": id, "text": text});
         self.publish(Some(address), "message.update", payload, None);
     }
-
 }
 
 fn todos(items: &[TodoItem]) -> Value {

@@ -2,14 +2,13 @@
 //! I36, I44). An approval is answered by the gateway's own commands, as far as its catalogue lists
 //! them, a question by a message; both travel as ordinary messages.
 
-use super::asking::{approval, clarification, };
-use super::frames::{Notification, Picker, };
+use super::asking::{approval, clarification};
+use super::frames::{Notification, Picker};
 use super::{Asked, Iris};
 use crate::domain::{
-    AccountEvent, AnswerWay, Choice, ConversationId, Decision,
-    DecisionEvent, DecisionId, DecisionLife, Expiry, Grant, IncomingMessage, MessageSort, Moment,
-    Notice, NoticeKind, Provenance, Question, RunId, RunPhase, Severity,
-    SyncEvent, TimelineEvent, Topic,
+    AccountEvent, AnswerWay, Choice, ConversationId, Decision, DecisionEvent, DecisionId,
+    DecisionLife, Expiry, Grant, IncomingMessage, MessageSort, Moment, Notice, NoticeKind,
+    Provenance, Question, RunId, RunPhase, Severity, SyncEvent, TimelineEvent, Topic,
 };
 use crate::protocol::decode::{CHOICE_LIMIT, shown};
 use crate::text::{SafeText, unmarked};
@@ -451,7 +450,6 @@ impl Iris {
             }
         }
     }
-
 }
 
 /// When something was asked that says its own time; a clock that is ahead says nothing.

@@ -1,7 +1,7 @@
 //! Files over binary frames between the JSON ones: one pull and one upload at a time, matched by
 //! order (readings I2 to I10). Bytes pass through and are never kept.
 
-use super::frames::{MediaRef, Request, };
+use super::frames::{MediaRef, Request};
 use super::lanes::Address;
 use super::refusals::timed_out;
 use super::{Asked, Iris};

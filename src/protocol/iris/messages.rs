@@ -7,8 +7,8 @@ use super::media::{OutgoingMessage, attachment};
 use super::turns::Sign;
 use super::{Asked, Iris};
 use crate::domain::{
-    Author, CommandId, CommandOutcome, ConversationId, Footer, IncomingMessage, MessageSort, Moment, Part, Provenance, RefusalCode, RemoteId,
-    Reply, TextPatch, TimelineEvent, Topic,
+    Author, CommandId, CommandOutcome, ConversationId, Footer, IncomingMessage, MessageSort,
+    Moment, Part, Provenance, RefusalCode, RemoteId, Reply, TextPatch, TimelineEvent, Topic,
 };
 use crate::protocol::decode::{shown, sort};
 use crate::text::SafeText;

@@ -64,8 +64,8 @@ use super::{Driver, Input, Output, ReplaceKey, Retry, Setup};
 use crate::config::account::NetworkEndpoint;
 use crate::domain::{
     AccountEvent, ChatCommand, Command, CommandId, CommandOutcome, ConversationCommand,
-    ConversationId, Cursor, ModelCommand, Moment, Provenance, Refusal,
-    RefusalCode, Reply, Secret, Topic, TransferCommand,
+    ConversationId, Cursor, ModelCommand, Moment, Provenance, Refusal, RefusalCode, Reply, Secret,
+    Topic, TransferCommand,
 };
 use crate::link::{CloseReason, Frame};
 use asked::Asked;
