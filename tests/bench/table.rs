@@ -240,7 +240,7 @@ fn start(table: &mut Table, runs: usize) {
 fn keys(terminal: &Terminal, times: usize, until: impl Fn() -> bool) -> Vec<f64> {
     terminal.send("ab");
     terminal.quiet(Duration::from_millis(30));
-    terminal.wait_for("ab");
+    terminal.wait_for("› ab");
     let (row, column) = terminal.cursor();
     let mut samples = Vec::new();
     while samples.len() < times && !until() {
