@@ -4,6 +4,8 @@
 
 #[path = "terminal/doctor.rs"]
 mod doctor;
+#[path = "terminal/field.rs"]
+mod field;
 #[path = "terminal/hands.rs"]
 mod hands;
 #[path = "terminal/keys.rs"]

@@ -254,6 +254,11 @@ impl Pty {
             .contents()
     }
 
+    /// Looks at the screen itself: its cells and its cursor.
+    pub fn with_screen<T>(&self, look: impl FnOnce(&vt100::Screen) -> T) -> T {
+        look(self.model.0.lock().expect("the model").screen.screen())
+    }
+
     /// Everything the program wrote.
     pub fn raw(&self) -> Vec<u8> {
         self.model.0.lock().expect("the model").raw.clone()
