@@ -660,6 +660,7 @@ fn draft_record() -> DraftRecord {
     DraftRecord {
         text: "not done".to_owned(),
         caret: 3,
+        folded: std::iter::once(0..3).collect(),
         reply_to: Some(RemoteId::from("r1")),
         files: vec!["/tmp/x".into()],
         saved_ms: 8,

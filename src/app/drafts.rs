@@ -24,6 +24,7 @@ pub fn notice(state: &mut State, now: Moment) {
 fn is_changed(conversation: &Conversation) -> bool {
     let (composer, saved) = (&conversation.composer, &conversation.saved_draft);
     composer.text() != saved.text
+        || composer.chips() != saved.folded
         || composer.reply_to != saved.reply_to
         || composer.files.len() != saved.files.len()
         || composer

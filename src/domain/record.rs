@@ -185,6 +185,8 @@ pub struct DraftRecord {
     pub text: String,
     /// Byte offset of the caret.
     pub caret: usize,
+    /// Byte ranges of the text that stand folded in the composer; sorted and apart.
+    pub folded: Vec<std::ops::Range<usize>>,
     pub reply_to: Option<RemoteId>,
     pub files: Vec<std::path::PathBuf>,
     pub saved_ms: i64,

@@ -155,6 +155,7 @@ pub(super) struct OutgoingFileRow {
 pub(super) struct DraftRest {
     text: String,
     caret: usize,
+    folded: Vec<std::ops::Range<usize>>,
     reply_to: Option<String>,
     files: Vec<PathText>,
     saved_ms: i64,
@@ -414,6 +415,7 @@ impl From<&DraftRecord> for DraftRest {
         Self {
             text: draft.text.clone(),
             caret: draft.caret,
+            folded: draft.folded.clone(),
             reply_to: draft.reply_to.as_ref().map(|id| id.as_str().to_owned()),
             files: draft.files.iter().map(PathText::from).collect(),
             saved_ms: draft.saved_ms,
@@ -426,6 +428,7 @@ impl From<DraftRest> for DraftRecord {
         Self {
             text: row.text,
             caret: row.caret,
+            folded: row.folded,
             reply_to: row.reply_to.map(RemoteId::from),
             files: row.files.into_iter().map(PathBuf::from).collect(),
             saved_ms: row.saved_ms,

@@ -66,6 +66,56 @@ fn row_11_a_folded_paste_is_sent_whole() {
 }
 
 #[test]
+fn a_folded_paste_is_folded_after_a_restart() {
+    let mut desk = Desk::new();
+    let pasted: String = (0..13).map(|n| format!("line {n}\n")).collect();
+    desk.text("see ").paste(&pasted).text(" ok").wait(250);
+    let kept = desk
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Commit { writes, .. } => Some(writes),
+            _ => None,
+        })
+        .flatten()
+        .find_map(|write| match write {
+            Write::Draft { draft, .. } => draft.clone(),
+            _ => None,
+        })
+        .unwrap();
+    let whole = format!("see {pasted} ok");
+    assert_eq!(kept.text, whole);
+
+    let mut desk = Desk::new();
+    desk.conversation("a").composer.restore(&kept);
+    let shown = desk.conversation("a").composer.shown(80);
+    assert!(shown.text.contains("13 lines") && !shown.text.contains("line 7"));
+    assert!(shown.text.starts_with("see ") && shown.text.ends_with(" ok"));
+    desk.press("left left left left");
+    assert_eq!(desk.conversation("a").composer.caret(), "see ".len());
+    desk.press("enter");
+    assert!(has(&desk.said(), &format!("send a {whole:?}")));
+}
+
+#[test]
+fn a_fold_that_does_not_fit_its_draft_loses_no_text() {
+    let mut desk = Desk::new();
+    let kept = DraftRecord {
+        text: "häßlich".to_owned(),
+        caret: 2,
+        // Inside a letter, backwards, over another, empty, past the end.
+        folded: [(0, 2), (3, 1), (0, 3), (1, 4), (5, 5), (5, 99)]
+            .map(|(from, to)| from..to)
+            .to_vec(),
+        ..DraftRecord::default()
+    };
+    desk.conversation("a").composer.restore(&kept);
+    assert_eq!(desk.conversation("a").composer.chips(), [0..3]);
+    desk.press("enter");
+    assert!(has(&desk.said(), "send a \"häßlich\""));
+}
+
+#[test]
 fn row_33_every_terminal_has_a_way_to_a_new_line() {
     for bytes in [
         &b"\x1b[13;2u"[..],

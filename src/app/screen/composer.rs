@@ -161,6 +161,7 @@ impl Composer {
         Some(DraftRecord {
             text: self.text.clone(),
             caret: self.caret,
+            folded: self.chips.clone(),
             reply_to: self.reply_to.clone(),
             files: self.files.iter().map(|file| file.path.clone()).collect(),
             saved_ms: now.wall_ms,
@@ -169,8 +170,9 @@ impl Composer {
 
     /// Takes over what the store kept. Files have to be looked at again.
     pub fn restore(&mut self, record: &DraftRecord) {
-        self.put(&record.text, record.caret);
-        self.fold_if_long();
+        self.put(&record.text, 0);
+        self.chips = foldable(&record.text, &record.folded);
+        self.place(record.caret);
         self.reply_to = record.reply_to.clone();
         self.files = record
             .files
@@ -568,6 +570,19 @@ pub enum Motion {
     KillEnd,
     TextStart,
     TextEnd,
+}
+
+/// The ranges that are parts of this text, sorted and apart: what a file says may be of another text.
+fn foldable(text: &str, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut from = 0;
+    let mut folded = Vec::new();
+    for range in ranges {
+        if range.start >= from && text.get(range.clone()).is_some_and(|part| !part.is_empty()) {
+            from = range.end;
+            folded.push(range.clone());
+        }
+    }
+    folded
 }
 
 fn is_long(text: &str) -> bool {
