@@ -483,8 +483,10 @@ impl World {
                 .iter()
                 .any(|other| other != answer && other.contains(answer));
             if here < there || (here > there && !is_part && !self.has_lost_memory) {
+                let all: Vec<_> = shown.iter().map(|((_, text), _)| text).collect();
                 self.fail(&format!(
-                    "{place}: {answer:?} stands {here} times here and {there} times in the journal"
+                    "{place}: {answer:?} stands {here} times here and {there} times in the journal\n\
+                     here: {all:#?}"
                 ));
             }
         }

@@ -87,10 +87,7 @@ pub(in crate::app) fn was_read(
                 .filter_map(Entry::message)
                 .find(|message| {
                     message.remote.is_none()
-                        && matches!(
-                            message.delivery,
-                            Some(Delivery::InFlight | Delivery::Accepted)
-                        )
+                        && message.delivery == Some(Delivery::Accepted)
                 })
                 .map(|message| message.key)
         };

@@ -34,7 +34,10 @@ pub(in crate::app) fn merge_page(
     if fit == Some(pages::PageFit::WantsOlder) {
         return wait(state, account, &id, Waiting::Page(Box::new(page)));
     }
-    after_page(state, account, &id, token_before)
+    let mut effects = after_page(state, account, &id, token_before);
+    // It may prove the message that the next one waits for.
+    effects.extend(outbox::release(state, now, account, &id));
+    effects
 }
 
 /// Lets a report wait until the window reaches as far as it has to.

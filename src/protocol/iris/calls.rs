@@ -122,6 +122,8 @@ impl Iris {
         // What a replay repeats is older than what waits for an answer.
         if is_new {
             self.on_output(&conversation);
+        } else {
+            self.on_repeat(&conversation);
         }
         if tool.name == CLARIFY && !is_failed {
             return self.check_turn(now, &conversation);

@@ -43,6 +43,8 @@ pub(super) struct Open {
     /// Out of a replay that is not over, also one that was cut; not said yet, because something
     /// may follow it.
     pub(super) held: Option<Provenance>,
+    /// The link it came over.
+    link: u64,
     /// The run that went on when our own command asked for this picker: it is none of its steps.
     apart_from: Option<RunId>,
 }
@@ -242,6 +244,7 @@ impl Iris {
             wire,
             body,
             held,
+            link: self.session.link,
             apart_from: self
                 .lanes
                 .lane(&conversation)
@@ -258,6 +261,31 @@ impl Iris {
         self.say(Topic::Decision(DecisionEvent::Opened(Box::new(decision))));
         if waits {
             self.change_phase(&conversation, RunPhase::WaitingForDecision);
+        }
+    }
+
+    /// A gateway that restarted does not know any more what it had asked; the replay would say so
+    /// when somebody still waits.
+    pub(super) fn drop_cut_decisions(&mut self) {
+        let gone: Vec<DecisionId> = self
+            .decisions
+            .open
+            .iter()
+            .filter(|(_, open)| {
+                let lane = self.lanes.lanes.get(&open.decision.conversation);
+                let is_cut = lane
+                    .and_then(|lane| lane.turn.as_ref())
+                    .is_some_and(|turn| turn.is_cut);
+                open.held.is_none() && is_cut
+            })
+            .map(|(id, _)| id.clone())
+            .collect();
+        for decision in gone {
+            self.decisions.open.remove(&decision);
+            self.say(Topic::Decision(DecisionEvent::Expired {
+                decision,
+                why: Expiry::Gone,
+            }));
         }
     }
 
@@ -404,11 +432,25 @@ impl Iris {
         self.pass(conversation, |_| true);
     }
 
+    /// A replay repeats something that was seen before, so it is older than what waited then; what
+    /// this replay asked before it is over all the same.
+    pub(super) fn on_repeat(&mut self, conversation: &ConversationId) {
+        let link = self.session.link;
+        self.pass(conversation, |open| open.held.is_some() && open.link == link);
+    }
+
     /// The same for a text of a replay that ended. One that leads up to a question may come right
     /// behind it.
-    pub(super) fn on_text_ended(&mut self, conversation: &ConversationId, ts: Option<i64>) {
+    pub(super) fn on_text_ended(
+        &mut self,
+        conversation: &ConversationId,
+        ts: Option<i64>,
+        is_repeat: bool,
+    ) {
+        let link = self.session.link;
         self.pass(conversation, |open| {
-            ts.is_none_or(|ts| ts - open.decision.asked_at.wall_ms > LEADS_UP_MS)
+            let is_meant = !is_repeat || (open.held.is_some() && open.link == link);
+            is_meant && ts.is_none_or(|ts| ts - open.decision.asked_at.wall_ms > LEADS_UP_MS)
         });
     }
 

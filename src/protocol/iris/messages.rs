@@ -16,7 +16,7 @@ use crate::text::SafeText;
 /// What has no answer after so long gets none.
 const UNANSWERED_MS: i64 = 10 * 60 * 1000;
 /// The gateway's own command that ends a run.
-const STOP: &str = "/stop";
+pub(super) const STOP: &str = "/stop";
 
 impl Iris {
     /// Writes a message whose files, if any, are on the server.
@@ -107,9 +107,14 @@ impl Iris {
     ) {
         let remote = (!message.is_empty()).then(|| RemoteId::from(message));
         let known = remote.as_ref().and_then(|remote| self.lanes.sent(remote));
+        // Whose message it is was seen when it came in: one that was not ours then is no other one
+        // of ours now.
+        let was_seen = remote
+            .as_ref()
+            .is_some_and(|remote| self.lanes.lane(&lane).has_ended(remote));
         let asked = match known {
-            Some(_) => self.take_send(id),
-            None => self.take_send(id).or_else(|| {
+            _ if known.is_some() || was_seen => self.take_send(id),
+            _ => self.take_send(id).or_else(|| {
                 let is_here = |asked: &Asked| {
                     matches!(asked, Asked::Send { conversation, .. } if *conversation == lane)
                 };
@@ -145,7 +150,10 @@ impl Iris {
                 }
                 self.done(command);
                 match decision {
-                    Some(decision) => self.answered(decision, &text, command),
+                    Some(decision) => {
+                        self.answered(decision, &text, command);
+                        self.renew_grace(now, &conversation);
+                    }
                     None => self.line_up(&conversation, &text, Some(command)),
                 }
                 Some(command)
@@ -194,6 +202,8 @@ impl Iris {
         } else if !is_repeat {
             self.on_output(&lane);
             self.on_reply(&lane);
+        } else {
+            self.on_repeat(&lane);
         }
         if self.is_replay() && !is_repeat && author == Author::Assistant {
             let of = self.lanes.lane(&lane);
@@ -292,6 +302,7 @@ impl Iris {
             if let Some(decision) = decision {
                 is_answer = true;
                 self.answered(decision, &text, command);
+                self.renew_grace(now, &lane);
             }
         }
         if !is_repeat {
@@ -394,8 +405,8 @@ impl Iris {
         let is_repeat = self.lanes.lane(&lane).has_ended(&remote);
         self.resume_message(&lane, &remote);
         let was_open = self.lanes.lane(&lane).open.contains(&remote);
-        if is_replay && !is_repeat {
-            self.on_text_ended(&lane, stop.ts);
+        if is_replay {
+            self.on_text_ended(&lane, stop.ts, is_repeat);
         }
         if !was_open && !is_replay {
             self.settle_owner(&lane, Sign::Amid);

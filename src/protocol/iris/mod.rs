@@ -428,10 +428,13 @@ impl Iris {
                 command,
                 conversation,
                 activity,
-                ..
+                decision,
+                text,
             } => {
-                // Without echo and receipt, an agent that began to work has got the message.
-                if self.lanes.activity(&conversation) > activity {
+                // An agent that goes on has its answer, whoever gave it. Of other messages only the
+                // server can say whether they arrived: it may have worked for another one.
+                let is_nudge = decision.is_some() || text == messages::STOP;
+                if is_nudge && self.lanes.activity(&conversation) > activity {
                     self.acknowledge(command, &conversation, None);
                     self.done(command);
                 } else {

@@ -318,6 +318,7 @@ impl Iris {
         self.session.stage = Stage::Ready;
         self.session.ready_at = Some(now);
         let count = self.session.news;
+        self.drop_cut_decisions();
         self.open_replayed_decisions(now);
         self.say(Topic::Sync(SyncEvent::Done { count }));
         self.resume_turns(now);

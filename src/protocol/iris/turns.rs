@@ -277,7 +277,7 @@ impl Iris {
             None => RunOutcome::Completed,
         };
         self.finish_turn(conversation, turn.run, outcome);
-        self.take_as_arrived(conversation, turn.command);
+        self.ask_for_message(now, conversation, turn.command);
     }
 
     /// The gateway said that it restarts: what ends from now on was cut.
@@ -289,14 +289,23 @@ impl Iris {
         }
     }
 
-    /// A message whose turn is over has arrived, although neither echo nor receipt said so.
-    fn take_as_arrived(&mut self, conversation: &ConversationId, command: Option<CommandId>) {
-        let asked = self.pending.take_first(
+    /// The turn that seemed to be the one of a message is over, and neither echo nor receipt came:
+    /// it may as well have been another turn, so the server is asked what it has.
+    fn ask_for_message(
+        &mut self,
+        now: Moment,
+        conversation: &ConversationId,
+        command: Option<CommandId>,
+    ) {
+        let is_open = self.pending.any(
             |asked| matches!(asked, Asked::Send { command: of, .. } if Some(*of) == command),
         );
-        if let (Some(_), Some(command)) = (asked, command) {
-            self.acknowledge(command, conversation, None);
-            self.done(command);
+        let is_asked = self.pending.any(|asked| {
+            matches!(asked, Asked::History { conversation: of, before: None, .. }
+                if of == conversation)
+        });
+        if is_open && !is_asked {
+            self.load_history(now, conversation.clone(), None, Vec::new());
         }
     }
 
@@ -315,6 +324,14 @@ impl Iris {
             if lane.turn.is_some() {
                 lane.grace_until = Some(now.after(GRACE));
             }
+        }
+    }
+
+    /// An answer arrived: a turn of which nothing was seen yet gets the whole time from now on.
+    pub(super) fn renew_grace(&mut self, now: Moment, conversation: &ConversationId) {
+        let lane = self.lanes.lane(conversation);
+        if lane.grace_until.is_some() {
+            lane.grace_until = Some(now.after(GRACE));
         }
     }
 
@@ -348,8 +365,10 @@ impl Iris {
             }
             if is_due(self.lanes.lane(&conversation).grace_until) {
                 self.lanes.lane(&conversation).grace_until = None;
-                // Typing pauses while somebody is asked.
-                if !self.decisions.keeps_turn(&conversation) {
+                // Typing pauses while somebody is asked; once that is over it must show itself.
+                if self.decisions.keeps_turn(&conversation) {
+                    self.lanes.lane(&conversation).grace_until = Some(now.after(GRACE));
+                } else {
                     self.abandon_turn(now, &conversation);
                 }
             }
