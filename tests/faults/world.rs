@@ -719,10 +719,13 @@ impl World {
         };
         let payload = &value["payload"];
         // An answer that was cut before its first word is nothing to keep.
-        let has_words = ["text", "final_text", "reasoning"]
-            .iter()
-            .any(|name| payload[*name].as_str().is_some_and(|text| !text.trim().is_empty()))
-            || payload["media"].as_array().is_some_and(|media| !media.is_empty());
+        let has_words = ["text", "final_text", "reasoning"].iter().any(|name| {
+            payload[*name]
+                .as_str()
+                .is_some_and(|text| !text.trim().is_empty())
+        }) || payload["media"]
+            .as_array()
+            .is_some_and(|media| !media.is_empty());
         let is_message =
             has_words && matches!(value["type"].as_str(), Some("message" | "message.stop"));
         if let (true, Some(cursor), Some(id)) = (

@@ -86,8 +86,7 @@ pub(in crate::app) fn was_read(
                 .all()
                 .filter_map(Entry::message)
                 .find(|message| {
-                    message.remote.is_none()
-                        && message.delivery == Some(Delivery::Accepted)
+                    message.remote.is_none() && message.delivery == Some(Delivery::Accepted)
                 })
                 .map(|message| message.key)
         };

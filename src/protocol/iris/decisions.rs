@@ -436,7 +436,9 @@ impl Iris {
     /// this replay asked before it is over all the same.
     pub(super) fn on_repeat(&mut self, conversation: &ConversationId) {
         let link = self.session.link;
-        self.pass(conversation, |open| open.held.is_some() && open.link == link);
+        self.pass(conversation, |open| {
+            open.held.is_some() && open.link == link
+        });
     }
 
     /// The same for a text of a replay that ended. One that leads up to a question may come right

@@ -297,9 +297,9 @@ impl Iris {
         conversation: &ConversationId,
         command: Option<CommandId>,
     ) {
-        let is_open = self.pending.any(
-            |asked| matches!(asked, Asked::Send { command: of, .. } if Some(*of) == command),
-        );
+        let is_open = self
+            .pending
+            .any(|asked| matches!(asked, Asked::Send { command: of, .. } if Some(*of) == command));
         let is_asked = self.pending.any(|asked| {
             matches!(asked, Asked::History { conversation: of, before: None, .. }
                 if of == conversation)
