@@ -627,6 +627,7 @@ fn the_drawer_the_wizard_and_the_chips_of_a_draft() {
     composer.files.push(DraftFile {
         path: "/home/me/report.pdf".into(),
         facts: Some(FileFacts {
+            path: "/home/me/report.pdf".into(),
             name: "report.pdf".to_owned(),
             size: 812_000,
             media_type: "application/pdf".to_owned(),

@@ -545,6 +545,25 @@ fn unread_counts_what_others_said_above_the_mark() {
 }
 
 #[test]
+fn a_conversation_without_messages_here_keeps_when_it_was_read() {
+    on_both(|store| {
+        let read = |at_ms| Write::Read {
+            account: account(),
+            conversation: conversation(),
+            mark: ReadMark {
+                order: 0,
+                remote: None,
+                at_ms,
+            },
+        };
+        commit(store, vec![listed("talk"), read(5_000)]);
+        assert_eq!(stored(store).read.at_ms, 5_000);
+        commit(store, vec![read(4_000)]);
+        assert_eq!(stored(store).read.at_ms, 5_000, "never back");
+    });
+}
+
+#[test]
 fn the_same_batch_twice_is_the_same_as_once() {
     on_both(|store| {
         let batch = || {

@@ -129,6 +129,8 @@ pub struct ListedFile {
 /// What is known of a file to be attached.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileFacts {
+    /// Where it lies, from the root: `~` and the working folder are resolved.
+    pub path: PathBuf,
     pub name: String,
     pub size: u64,
     pub media_type: String,

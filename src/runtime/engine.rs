@@ -869,6 +869,7 @@ pub fn inspect_file(base: &Path, path: &Path) -> Result<FileFacts, SafeText> {
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
     Ok(FileFacts {
+        path: full,
         name,
         size: metadata.len(),
         media_type,

@@ -665,7 +665,7 @@ impl OneShot<'_> {
         for path in &self.request.files {
             match super::engine::inspect_file(&base, path) {
                 Ok(facts) => files.push(app::screen::composer::DraftFile {
-                    path: base.join(path),
+                    path: facts.path.clone(),
                     facts: Some(facts),
                 }),
                 Err(error) => {

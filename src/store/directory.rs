@@ -152,12 +152,16 @@ pub(super) fn put_older_token(
     Ok(())
 }
 
-/// Moves the read mark forward, never back.
+/// Moves the read mark forward, never back: the message and the time each by itself, as a visit to a
+/// conversation without messages here moves only the time.
 pub(super) fn put_read(connection: &Connection, row: i64, mark: &ReadMark) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
-            "UPDATE conversation SET read_order = ?2, read_remote = ?3, read_at_ms = ?4
-             WHERE id = ?1 AND read_order < ?2",
+            "UPDATE conversation SET
+               read_remote = CASE WHEN read_order < ?2 THEN ?3 ELSE read_remote END,
+               read_order = max(read_order, ?2),
+               read_at_ms = max(read_at_ms, ?4)
+             WHERE id = ?1 AND (read_order < ?2 OR read_at_ms < ?4)",
         )?
         .execute(params![
             row,

@@ -106,6 +106,7 @@ fn a_dropped_path_is_offered_and_not_taken() {
     assert_eq!(desk.draft(), "");
     assert!(has(&desk.said(), "look at /tmp/my report.pdf"));
     let facts = |size| FileFacts {
+        path: "/tmp/my report.pdf".into(),
         name: "my report.pdf".to_owned(),
         size,
         media_type: "application/pdf".to_owned(),
@@ -124,6 +125,25 @@ fn a_dropped_path_is_offered_and_not_taken() {
         .text(" is a path")
         .press("enter");
     assert!(has(&desk.said(), "send a \"/tmp/x is a path\""));
+}
+
+#[test]
+fn a_file_of_the_home_folder_is_sent_from_where_it_lies() {
+    let mut desk = Desk::new();
+    desk.paste("~/notes.md").press("tab");
+    assert!(has(&desk.said(), "look at ~/notes.md"));
+    desk.event(Event::Shell(ShellReply::FileInspected {
+        path: "~/notes.md".into(),
+        facts: Ok(FileFacts {
+            path: "/home/me/notes.md".into(),
+            name: "notes.md".to_owned(),
+            size: 10,
+            media_type: "text/markdown".to_owned(),
+            kind: AttachmentKind::Document,
+        }),
+    }));
+    let files = &desk.conversation("a").composer.files;
+    assert_eq!(files[0].path.to_str(), Some("/home/me/notes.md"));
 }
 
 #[test]

@@ -33,6 +33,7 @@ fn act(program: &mut Program, frame: &Value) -> bool {
             let file = DraftFile {
                 path: "n.md".into(),
                 facts: Some(FileFacts {
+                    path: "n.md".into(),
                     name: text("filename"),
                     size: payload["size"].as_u64().unwrap(),
                     media_type: text("mime"),

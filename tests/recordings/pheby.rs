@@ -43,6 +43,7 @@ fn act(program: &mut Program, frame: &Value) -> bool {
                     DraftFile {
                         path: "notes.md".into(),
                         facts: Some(FileFacts {
+                            path: "notes.md".into(),
                             name: "notes.md".to_owned(),
                             size: 12,
                             media_type: "text/markdown".to_owned(),

@@ -441,6 +441,7 @@ pub fn attach(desk: &mut Desk, name: &str, size: u64) {
     let file = trialogue::app::screen::composer::DraftFile {
         path: format!("/tmp/{name}").into(),
         facts: Some(trialogue::app::event::FileFacts {
+            path: format!("/tmp/{name}").into(),
             name: name.to_owned(),
             size,
             media_type: "text/plain".to_owned(),

@@ -122,6 +122,7 @@ pub fn on_inspected(state: &mut State, path: &Path, facts: Result<FileFacts, Saf
         match (&facts, refusal) {
             (Ok(facts), None) => {
                 for file in files.iter_mut().filter(|file| file.path == path) {
+                    file.path.clone_from(&facts.path);
                     file.facts = Some(facts.clone());
                 }
             }

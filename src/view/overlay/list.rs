@@ -223,12 +223,12 @@ fn shape<'a>(state: &State, overlay: &'a Overlay) -> Option<Shape<'a>> {
             ..plain("", *list, "")
         },
         Overlay::Effort { list, for_all, .. } => Shape {
-            columns: 44,
+            columns: 46,
             ..plain(
                 if *for_all {
                     "Reasoning effort for every conversation"
                 } else {
-                    "Reasoning effort"
+                    "Reasoning effort for this conversation"
                 },
                 *list,
                 "The server names no levels.",

@@ -121,7 +121,11 @@ fn hints(canvas: &mut Canvas<'_>, state: &State, inner: Rect) {
     let room = usize::from(inner.width);
     let mut parts: Vec<(String, &str)> = Vec::new();
     let mut used = 0;
-    for (action, word) in hinted(context) {
+    let mut offered = hinted(context).to_vec();
+    if matches!(state.screen.overlays.last(), Some(Overlay::Effort { .. })) {
+        offered.insert(1, (Action::AcceptOther, "other way"));
+    }
+    for (action, word) in &offered {
         // Everybody knows Esc, whatever else closes too.
         let place = match action {
             Action::Escape => Context::Global,
