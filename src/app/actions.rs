@@ -36,9 +36,9 @@ pub fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
         | ExtendWordRight | SelectDraft | DeleteBackward | DeleteForward | DeleteWordBackward
         | DeleteWordForward | KillToLineStart | KillToLineEnd | KillLine | Yank | YankPrevious
         | Undo | Redo | HistoryPrevious | HistoryNext | HistorySearch | EditExternally
-        | Complete | AttachFile | RemoveAttachment | CancelReply | OpenPaste | NormalMode
-        | InsertMode | InsertAfter | InsertLineStart | InsertLineEnd | OpenBelow | OpenAbove
-        | ChangeWord | ChangeLineEnd | ChangeLine | CopyLine => {
+        | Complete | AttachFile | AttachClipboard | RemoveAttachment | CancelReply | OpenPaste
+        | NormalMode | InsertMode | InsertAfter | InsertLineStart | InsertLineEnd | OpenBelow
+        | OpenAbove | ChangeWord | ChangeLineEnd | ChangeLine | CopyLine => {
             compose::perform(state, now, action)
         }
         Escape | FocusNext | FocusPrevious | ScrollUp | ScrollDown | PageUp | PageDown

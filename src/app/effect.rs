@@ -69,6 +69,11 @@ pub enum Effect {
     InspectFile {
         path: PathBuf,
     },
+    /// Puts the picture in the desktop's clipboard into a file, for the draft of a conversation.
+    TakePicture {
+        account: AccountId,
+        conversation: ConversationId,
+    },
     /// Reads a small picture for a conversation's icon.
     LoadIcon {
         account: AccountId,

@@ -78,6 +78,12 @@ pub enum ShellReply {
         path: PathBuf,
         facts: Result<FileFacts, SafeText>,
     },
+    /// The file with the picture from the clipboard, or why there is none.
+    PictureTaken {
+        account: AccountId,
+        conversation: ConversationId,
+        file: Result<PathBuf, SafeText>,
+    },
     /// A picture for a conversation's icon was read.
     IconLoaded {
         account: AccountId,

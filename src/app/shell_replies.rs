@@ -37,6 +37,17 @@ pub fn on_reply(state: &mut State, now: Moment, reply: ShellReply) -> Vec<Effect
             attach::on_inspected(state, &path, facts);
             Vec::new()
         }
+        ShellReply::PictureTaken {
+            account,
+            conversation,
+            file,
+        } => match file {
+            Ok(path) => attach::attach(state, &account, &conversation, path),
+            Err(why) => {
+                state.say(Severity::Warning, format!("No picture is attached: {why}."));
+                Vec::new()
+            }
+        },
         ShellReply::IconLoaded {
             account,
             conversation,

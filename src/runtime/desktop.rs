@@ -118,6 +118,82 @@ fn native(text: &str) -> bool {
     .any(|command| pipe_to(command, text))
 }
 
+/// Puts the picture in the desktop's clipboard into a PNG file that only the person can read, in
+/// `dir` under `name`; the error is half a sentence for the person. Waits a few seconds for the
+/// program that holds the picture, so it is called off the drawing path.
+pub fn take_picture(place: Place, dir: &Path, name: &str) -> Result<PathBuf, String> {
+    if place.over_ssh {
+        return Err(
+            "over SSH the clipboard of your own machine cannot be read; copy the file here (scp) and attach it"
+                .to_owned(),
+        );
+    }
+    if !place.has_display {
+        return Err(
+            "there is no desktop here whose clipboard could be read; attach the file instead"
+                .to_owned(),
+        );
+    }
+    let png = picture()?;
+    super::terminal::write_private(dir, name, &png)
+        .map_err(|error| format!("it could not be put into {}: {error}", dir.display()))
+}
+
+/// How long the program that holds the picture may take to hand it over.
+#[cfg(feature = "clipboard")]
+const PICTURE_WAIT: Duration = Duration::from_secs(8);
+/// Bytes of pixels, four for each, beyond which a picture is not taken.
+#[cfg(feature = "clipboard")]
+const PIXEL_BYTES: usize = 256 << 20;
+
+/// The picture in the clipboard as PNG.
+#[cfg(feature = "clipboard")]
+fn picture() -> Result<Vec<u8>, String> {
+    // The other program may never answer, so it is asked on a thread that can be left behind.
+    let (give, taken) = std::sync::mpsc::sync_channel(1);
+    std::thread::Builder::new()
+        .name("clipboard".to_owned())
+        .spawn(move || {
+            let picture = arboard::Clipboard::new()
+                .and_then(|mut clipboard| clipboard.get_image())
+                .map_err(|error| match error {
+                    arboard::Error::ContentNotAvailable => {
+                        "there is no picture in the clipboard".to_owned()
+                    }
+                    error => format!("the clipboard could not be read: {error}"),
+                })
+                .and_then(|image| png(image.width, image.height, &image.bytes));
+            let _ = give.send(picture);
+        })
+        .map_err(|error| error.to_string())?;
+    taken
+        .recv_timeout(PICTURE_WAIT)
+        .unwrap_or_else(|_| Err("the clipboard does not answer".to_owned()))
+}
+
+/// Pixels of red, green, blue and opacity as PNG.
+#[cfg(feature = "clipboard")]
+fn png(width: usize, height: usize, pixels: &[u8]) -> Result<Vec<u8>, String> {
+    use image::ImageEncoder as _;
+    let fits = width
+        .checked_mul(height)
+        .and_then(|count| count.checked_mul(4))
+        .is_some_and(|bytes| bytes == pixels.len() && (1..=PIXEL_BYTES).contains(&bytes));
+    let (true, Ok(width), Ok(height)) = (fits, u32::try_from(width), u32::try_from(height)) else {
+        return Err("the picture in the clipboard is empty or too large".to_owned());
+    };
+    let mut bytes = Vec::new();
+    image::codecs::png::PngEncoder::new(&mut bytes)
+        .write_image(pixels, width, height, image::ExtendedColorType::Rgba8)
+        .map_err(|error| format!("the picture could not be written as PNG: {error}"))?;
+    Ok(bytes)
+}
+
+#[cfg(not(feature = "clipboard"))]
+fn picture() -> Result<Vec<u8>, String> {
+    Err("this build reads no clipboard; attach the file instead".to_owned())
+}
+
 /// Gives `text` to a program on its standard input; true when it took it within two seconds.
 fn pipe_to(command: &[&str], text: &str) -> bool {
     let Some((program, arguments)) = command.split_first() else {
@@ -346,6 +422,35 @@ mod tests {
         let second = save_file(&from, &target, "a.txt").unwrap();
         assert_eq!(first.file_name().unwrap(), "a.txt");
         assert_eq!(second.file_name().unwrap(), "a (1).txt");
+    }
+
+    #[test]
+    fn a_picture_that_cannot_be_pasted_says_why() {
+        let dir = tempfile::tempdir().unwrap();
+        let far = Place {
+            over_ssh: true,
+            has_display: true,
+            ..Place::default()
+        };
+        let why = take_picture(far, dir.path(), "a.png").unwrap_err();
+        assert!(why.contains("SSH"), "{why}");
+        let why = take_picture(Place::default(), dir.path(), "a.png").unwrap_err();
+        assert!(why.contains("no desktop"), "{why}");
+    }
+
+    #[cfg(feature = "clipboard")]
+    #[test]
+    fn a_pasted_picture_is_a_png_with_the_same_pixels() {
+        let pixels = [255, 0, 0, 255, 0, 0, 255, 128];
+        let bytes = png(2, 1, &pixels).unwrap();
+        let read = image::load_from_memory(&bytes).unwrap().into_rgba8();
+        assert_eq!(
+            (read.dimensions(), read.as_raw().as_slice()),
+            ((2, 1), &pixels[..])
+        );
+        for (width, height) in [(0, 0), (3, 1), (usize::MAX, 2)] {
+            assert!(png(width, height, &pixels).is_err());
+        }
     }
 
     #[test]

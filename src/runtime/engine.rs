@@ -537,6 +537,20 @@ impl Engine {
                     path,
                 });
             }
+            Effect::TakePicture {
+                account,
+                conversation,
+            } => {
+                let place = self.around.place;
+                let dir = self.around.paths.data.join("pasted");
+                let name = format!("clipboard-{}.png", self.around.clock.now().wall_ms);
+                self.work(move || ShellReply::PictureTaken {
+                    account,
+                    conversation,
+                    file: desktop::take_picture(place, &dir, &name)
+                        .map_err(|why| SafeText::label(&why)),
+                });
+            }
             Effect::LoadIcon {
                 account,
                 conversation,
@@ -769,6 +783,7 @@ fn leaves_the_stage(effect: &Effect) -> bool {
         Effect::OpenExternal(_)
             | Effect::SaveFile { .. }
             | Effect::SaveFrames
+            | Effect::TakePicture { .. }
             | Effect::Copy(_)
             | Effect::CopySelection
             | Effect::Edit { .. }

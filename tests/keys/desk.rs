@@ -417,6 +417,9 @@ pub fn say(effect: &Effect, words: &mut Vec<String>) {
         Effect::CopySelection => words.push("copy the selection".to_owned()),
         Effect::Edit { text, .. } => words.push(format!("edit {text:?}")),
         Effect::ListDirectory { directory } => words.push(format!("list {directory:?}")),
+        Effect::TakePicture { conversation, .. } => {
+            words.push(format!("take picture for {}", conversation.as_str()));
+        }
         Effect::InspectFile { path } => words.push(format!("look at {}", path.display())),
         Effect::OpenExternal(OpenTarget::Link(link)) => words.push(format!("open {link}")),
         Effect::Link { change, .. } => words.push(match change {

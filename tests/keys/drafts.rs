@@ -180,3 +180,32 @@ fn what_the_server_cannot_do_is_said() {
             .contains("one model")
     );
 }
+
+#[test]
+fn the_picture_in_the_clipboard_becomes_a_chip_of_the_draft_it_was_asked_for() {
+    let mut desk = Desk::new();
+    desk.text("see").press("ctrl-x V");
+    assert!(has(&desk.said(), "take picture for a"));
+    // It comes when another conversation is on screen already.
+    desk.press("alt-down");
+    let taken = |file| {
+        Event::Shell(ShellReply::PictureTaken {
+            account: "home".into(),
+            conversation: "a".into(),
+            file,
+        })
+    };
+    desk.event(taken(Ok("/data/pasted/clipboard-1.png".into())));
+    assert!(has(&desk.said(), "look at /data/pasted/clipboard-1.png"));
+    assert!(desk.conversation("b").composer.files.is_empty());
+    assert_eq!(desk.conversation("a").composer.files.len(), 1);
+    assert_eq!(desk.conversation("a").composer.text(), "see");
+
+    desk.event(taken(Err("there is no picture in the clipboard".into())));
+    let toast = desk.state.screen.toasts.last().unwrap();
+    assert_eq!(
+        toast.text.as_str(),
+        "No picture is attached: there is no picture in the clipboard."
+    );
+    assert_eq!(desk.conversation("a").composer.files.len(), 1);
+}

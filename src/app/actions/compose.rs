@@ -65,6 +65,15 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
         }
         HistorySearch => return choose::open_inputs(state),
         EditExternally => return edit_externally(state),
+        AttachClipboard => {
+            return match state.focus.clone() {
+                Some((account, conversation)) => vec![Effect::TakePicture {
+                    account,
+                    conversation,
+                }],
+                None => Vec::new(),
+            };
+        }
         AttachFile => {
             if let Some((account, id)) = state.focus.clone() {
                 popups::push(

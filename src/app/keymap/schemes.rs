@@ -289,6 +289,7 @@ const GLOBAL: &Table = {
         ("ctrl-x z", Zen),
         ("ctrl-x ?", Help),
         ("ctrl-x f", AttachFile),
+        ("ctrl-x V", AttachClipboard),
         ("ctrl-x F", RemoveAttachment),
         ("ctrl-x l", MediaList),
         ("ctrl-x p", OpenPaste),

@@ -121,6 +121,7 @@ pub fn refusal(state: &State, action: Action) -> Option<&'static str> {
             | StopRun
             | DeleteEntry
             | AttachFile
+            | AttachClipboard
             | ServerFunctions
     );
     if !needs_account {
@@ -185,7 +186,7 @@ pub fn refusal(state: &State, action: Action) -> Option<&'static str> {
             &can.cancel_run
         }
         DeleteEntry => &can.delete_message,
-        AttachFile => {
+        AttachFile | AttachClipboard => {
             if conversation.info.is_automation {
                 return Some("this conversation is read-only");
             }

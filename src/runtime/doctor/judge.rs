@@ -285,8 +285,14 @@ fn clipboard(facts: &Facts) -> Vec<Finding> {
             "There: set -s set-clipboard on, else copies stop in it.",
         ));
     }
-    findings.push(if place.has_display && !place.over_ssh {
-        Finding::good("paste a picture", "from the desktop's clipboard")
+    findings.push(if !cfg!(feature = "clipboard") {
+        Finding::limited(
+            "paste a picture",
+            "this build reads no clipboard",
+            "Attach the file instead: @path, or Ctrl+X f.",
+        )
+    } else if place.has_display && !place.over_ssh {
+        Finding::good("paste a picture", "Ctrl+X V, from the desktop's clipboard")
     } else {
         Finding::limited(
             "paste a picture",
