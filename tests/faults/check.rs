@@ -20,6 +20,21 @@ fn trimmed(text: &str) -> String {
     text.trim().to_owned()
 }
 
+/// Whether messages of the agent, with others between them, make up this text.
+fn in_parts(answer: &str, shown: &[(Row, &Message)]) -> bool {
+    let mut rest = answer;
+    for ((author, text), _) in shown {
+        let part: String = text.split_whitespace().collect();
+        if *author == Author::Assistant
+            && !part.is_empty()
+            && let Some(left) = rest.strip_prefix(part.as_str())
+        {
+            rest = left;
+        }
+    }
+    rest.is_empty()
+}
+
 impl World {
     /// A message leaves only when it stands on disk as in flight, an answer only when it stands
     /// there as being given.
@@ -478,7 +493,11 @@ impl World {
         let answers = theirs(Author::Assistant);
         for answer in &answers {
             let there = answers.iter().filter(|other| *other == answer).count();
-            let here = said.matches(answer.as_str()).count();
+            let mut here = said.matches(answer.as_str()).count();
+            if here < there {
+                // What came unasked may stand between two parts of it.
+                here = here.max(usize::from(in_parts(answer, shown)));
+            }
             let is_part = answers
                 .iter()
                 .any(|other| other != answer && other.contains(answer));

@@ -458,14 +458,15 @@ impl Omi {
                     .cut
                     .insert(query.answer_turn.clone(), query.text());
             }
-            if query.life != Life::Running {
+            if query.parts.len() > 1 {
+                self.note_parts(&query.conversation, &query.answer_turn, &query.parts);
+            }
+            // What was stopped is shown so already; a failed one may not have come to its end.
+            if matches!(query.life, Life::Stopped { .. }) {
                 continue;
             }
             let outcome = RunOutcome::Lost;
             self.end_tools(&query.conversation, &query.run, &query.tools, &outcome);
-            if query.parts.len() > 1 {
-                self.note_parts(&query.conversation, &query.answer_turn, &query.parts);
-            }
             for at in 0..query.parts.len() {
                 self.say(Topic::Timeline(TimelineEvent::Ended {
                     conversation: query.conversation.clone(),
@@ -477,11 +478,13 @@ impl Omi {
                     is_interrupted: at + 1 == query.parts.len(),
                 }));
             }
-            self.say(Topic::Run(RunEvent::Finished {
-                conversation: query.conversation,
-                run: query.run,
-                outcome,
-            }));
+            if query.life == Life::Running {
+                self.say(Topic::Run(RunEvent::Finished {
+                    conversation: query.conversation,
+                    run: query.run,
+                    outcome,
+                }));
+            }
         }
     }
 }

@@ -43,6 +43,8 @@ pub(super) struct Journal {
     pub(super) generation: u64,
     /// The newest revision that was listed.
     seen: u64,
+    /// It began anew behind what was seen: a runtime lost it. What stands here stays.
+    was_lost: bool,
     /// The newest revision that is known of.
     known: u64,
     turns: BTreeMap<String, Turn>,
@@ -200,6 +202,15 @@ impl Omi {
         let Some(before) = self.chats.all.get(&id).map(|chat| chat.journal.seen) else {
             return;
         };
+        let high = number(line, "highWaterTurnSeq");
+        if high.is_some_and(|high| high < before) {
+            if let Some(chat) = self.chats.all.get_mut(&id) {
+                chat.journal.turns.clear();
+                (chat.journal.seen, chat.journal.known) = (0, 0);
+                chat.journal.was_lost = true;
+            }
+            return self.list_turns(now, &id, Listing::Page);
+        }
         self.note_high(&id, line);
         let rows: Vec<&Map<String, Value>> = line
             .get("turns")
@@ -264,9 +275,16 @@ impl Omi {
         order.sort_by_key(|(_, turn)| (turn.at_ms, turn.seq));
         let mut messages = Vec::new();
         for (turn, _) in order {
-            let Some(message) = chat.journal.message(turn) else {
+            let Some(mut message) = chat.journal.message(turn) else {
                 continue;
             };
+            // What was said before the process ended is not written down yet.
+            if let Some(said) = self.queries.cut.get(turn)
+                && said.len() > message.text.len()
+            {
+                message.text.clone_from(said);
+                message.is_interrupted = true;
+            }
             match self.queries.written(turn) {
                 // Still being written: what was streamed is more than the journal has.
                 Some((parts, run)) => {
@@ -290,7 +308,7 @@ impl Omi {
             messages,
             before: None,
             older: None,
-            is_authoritative: true,
+            is_authoritative: !chat.journal.was_lost,
         };
         // In a new process nothing of the conversation runs: calls of tools that an earlier life of
         // this program wrote down as running have ended with theirs.
