@@ -86,7 +86,11 @@ pub(in crate::app) fn was_read(
                 .all()
                 .filter_map(Entry::message)
                 .find(|message| {
-                    message.remote.is_none() && message.delivery == Some(Delivery::Accepted)
+                    message.remote.is_none()
+                        && matches!(
+                            message.delivery,
+                            Some(Delivery::InFlight | Delivery::Accepted)
+                        )
                 })
                 .map(|message| message.key)
         };
