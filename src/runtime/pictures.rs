@@ -347,10 +347,7 @@ mod encode {
             rest = &raster[end..];
         }
         // A colour is defined as #1;2;r;g;b and chosen as #1.
-        loop {
-            let Some(definition) = rest.strip_prefix('#') else {
-                break;
-            };
+        while let Some(definition) = rest.strip_prefix('#') {
             let digits = definition.find(|c: char| !c.is_ascii_digit())?;
             if !definition[digits..].starts_with(';') {
                 break;

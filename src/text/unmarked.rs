@@ -128,7 +128,7 @@ fn emphasis(line: &[char], at: usize, depth: u8) -> Option<(String, usize)> {
         return None;
     }
     let end = end_of(line, at, run, |end| {
-        !is_blank(end - 1) && !(c == '_' && is_word(Some(end + run)))
+        !(is_blank(end - 1) || c == '_' && is_word(Some(end + run)))
     })?;
     Some((inline(&line[at + run..end], depth + 1), end + run))
 }

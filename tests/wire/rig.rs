@@ -335,6 +335,16 @@ impl Rig {
             .map(|entry| entry.unwrap().path())
             .collect()
     }
+
+    /// A request that was called off ends in its own time, and its file with it.
+    pub async fn files_go(&self) {
+        let gone = async {
+            while !self.files().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, gone).await.unwrap();
+    }
 }
 
 pub fn link_state(event: &SessionEvent) -> Option<LinkState> {

@@ -78,7 +78,7 @@ impl Pheby {
     }
 
     /// Takes the place of what the server starts with. The error says what cannot be read.
-    pub(super) fn from_disk(&mut self, kept: &Kept) -> Result<(), String> {
+    pub(super) fn take_from_disk(&mut self, kept: &Kept) -> Result<(), String> {
         let rows = |name: &str| {
             kept.book[name]
                 .as_array()

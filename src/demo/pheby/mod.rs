@@ -570,7 +570,7 @@ impl Gateway for Pheby {
     }
 
     fn restore(&mut self, kept: &Kept) -> Result<(), String> {
-        self.from_disk(kept)
+        self.take_from_disk(kept)
     }
 }
 

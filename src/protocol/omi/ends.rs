@@ -310,7 +310,7 @@ impl Omi {
             if !text.is_empty() {
                 self.rescue(now, &conversation, &query.answer_turn, &text);
             }
-            return self.ask_repair(now, &conversation, &[query.answer_turn.clone()]);
+            return self.ask_repair(now, &conversation, std::slice::from_ref(&query.answer_turn));
         }
         let mut line = json!({
             "type": "journal_terminalize_turn",

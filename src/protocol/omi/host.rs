@@ -89,12 +89,14 @@ impl Host {
 
     /// A request that is being worked on already takes the newest echo.
     fn takes_again(&mut self, key: &str, echo: &Value) -> bool {
-        let waiting = self.asking.values_mut().chain(self.running.values_mut());
-        for wanted in waiting.filter(|wanted| wanted.key == key) {
-            wanted.echo = echo.clone();
-            return true;
+        let mut waiting = self.asking.values_mut().chain(self.running.values_mut());
+        match waiting.find(|wanted| wanted.key == key) {
+            Some(wanted) => {
+                wanted.echo = echo.clone();
+                true
+            }
+            None => false,
         }
-        false
     }
 }
 
