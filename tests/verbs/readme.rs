@@ -38,7 +38,7 @@ fn every_command_of_the_readme_is_understood() {
         }
         for (at, _) in line.match_indices("trialogue ") {
             let before = line[..at].chars().next_back();
-            if !before.is_none_or(|c| c == ' ') {
+            if before.is_some_and(|c| c != ' ') {
                 continue;
             }
             // The program behind `--` is the runtime of an account.
