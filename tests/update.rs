@@ -13,6 +13,8 @@ mod desk;
 mod history;
 #[path = "update/media.rs"]
 mod media;
+#[path = "update/profile.rs"]
+mod profile;
 #[path = "update/properties.rs"]
 mod properties;
 #[path = "update/runs.rs"]

@@ -346,6 +346,7 @@ impl Action {
             Theme => "colours colors dark light",
             Help => "shortcuts bindings",
             Models => "provider",
+            Profile => "profile working directory cwd provider",
             Effort => "thinking",
             ToggleAutoApprove => "yolo permissions",
             _ => "",

@@ -128,9 +128,11 @@ pub fn demo_accounts(
         command,
         ..ProcessEndpoint::default()
     };
+    // The Rust runtime works for nobody without a token.
+    let wants_token = settings.iter().any(|setting| setting == "omi.flavour=rust");
     accounts.push(ProfileAccount {
         config: AccountConfig::new("omi@demo", Endpoint::Omi(endpoint)),
-        secret: None,
+        secret: wants_token.then(|| Secret::new("demo".to_owned())),
     });
     accounts.retain(|account| crate::protocol::speaks(&account.config.endpoint));
     accounts

@@ -2,7 +2,9 @@
 
 use super::args::{Global, OnApproval, Send};
 use super::{Exit, Failure, chat, json, listen, pick, record};
+use crate::domain::{ToolCall, ToolCallId, ToolStatus};
 use crate::runtime::oneshot::{self, Ended, Report, Request};
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Read, Write};
 use std::time::Duration;
 
@@ -40,6 +42,7 @@ pub fn run(global: &Global, send: &Send) -> Result<Exit, Failure> {
         stdout_failed: false,
         at_line_start: true,
         progress: io::stderr().is_terminal(),
+        running: BTreeSet::new(),
     };
     let ended = runtime.block_on(async {
         let engine = chat::headless_engine(global, profile)?;
@@ -100,6 +103,8 @@ struct Printer {
     at_line_start: bool,
     /// Progress goes to standard error only when a person looks at it.
     progress: bool,
+    /// Calls whose start was told and whose end was not.
+    running: BTreeSet<ToolCallId>,
 }
 
 impl Printer {
@@ -116,7 +121,7 @@ impl Printer {
             }
             Report::MessageEnded { .. } => self.end_line(),
             Report::Notice { text } => self.aside(&format!("· {text}")),
-            Report::Tool(tool) => self.aside(&record::tool_line(tool)),
+            Report::Tool(tool) => self.tool(tool),
             Report::Decision(decision) => {
                 self.always_aside(&format!("? {}", listen::question(&decision.question)));
             }
@@ -129,6 +134,20 @@ impl Printer {
             | Report::Started { .. }
             | Report::Resolved { .. }
             | Report::Expired { .. } => {}
+        }
+    }
+
+    /// A call is told when it starts and when it ends, not as it goes on.
+    fn tool(&mut self, tool: &ToolCall) {
+        let is_news = match tool.status {
+            ToolStatus::Running => self.running.insert(tool.id.clone()),
+            _ => {
+                self.running.remove(&tool.id);
+                true
+            }
+        };
+        if is_news {
+            self.aside(&record::tool_line(tool));
         }
     }
 

@@ -174,7 +174,8 @@ pub(crate) fn link_row(scene: &Scene<'_>) -> Option<Row> {
             (Action::AccountDetails, "details"),
         ),
         LinkState::NeedsLogin(need) => {
-            let hint = if need.hint.is_empty() {
+            // What to know about a page stands in the popup that opens it.
+            let hint = if need.hint.is_empty() || need.url.is_some() {
                 "this account wants you to sign in"
             } else {
                 need.hint.as_str()

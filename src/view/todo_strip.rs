@@ -6,7 +6,7 @@ use super::item::Scene;
 use super::theme::Role;
 use super::words;
 use crate::app::screen::Target;
-use crate::domain::{Delivery, RunPhase, TodoStatus};
+use crate::domain::{Delivery, LinkState, RunPhase, TodoStatus};
 use crate::text::width;
 
 /// A run that was silent for so long is offered to be stopped.
@@ -42,9 +42,13 @@ pub(crate) fn run_rows(scene: &Scene<'_>, is_roomy: bool, stop_key: &str) -> Vec
     };
     if !scene.account.is_ready() {
         // Nobody knows what it does now, so nothing turns.
+        let text = match scene.account.account.link {
+            LinkState::NeedsLogin(_) => "it goes on once you are signed in",
+            _ => "it was at work when the connection broke",
+        };
         return vec![
-            Row::of(format!("{} ", g.pending), Role::Muted)
-                .and("it was at work when the connection broke", Role::Muted)
+            Row::of(format!("{} ", g.ellipsis), Role::Muted)
+                .and(text, Role::Muted)
                 .indented(2)
                 .hits(Target::ToolStrip),
         ];

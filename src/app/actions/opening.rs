@@ -6,7 +6,7 @@ use crate::app::screen::overlay::{List, Overlay, Prompt, Prompted};
 use crate::app::screen::{Pane, decision, popups, search, sidebar, wizard};
 use crate::app::state::{Pending, State};
 use crate::app::{Action, Effect};
-use crate::domain::{Command, ModelCommand, Moment, Severity, Write};
+use crate::domain::{AccountId, Command, ModelCommand, Moment, Severity, Write};
 use crate::text::SafeText;
 
 /// Width of the sidebar before the person changed it, and its bounds.
@@ -145,6 +145,14 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
     Vec::new()
 }
 
+/// Whether a conversation of the account has a model as a part of its profile alone.
+pub(crate) fn has_profile_only(state: &State, account: &AccountId) -> bool {
+    state.account(account).is_some_and(|of| {
+        let can = &of.account.capabilities;
+        !can.models.is_yes() && can.profile.is_yes()
+    })
+}
+
 fn saved(key: &'static str, value: bool) -> Vec<Effect> {
     vec![Effect::SaveSetting {
         key,
@@ -184,6 +192,15 @@ fn about_conversation(state: &mut State, action: Action) -> Vec<Effect> {
     };
     let list = List::default();
     match action {
+        // Where models are no list of the server, they stand in the profile of the conversation.
+        Models if has_profile_only(state, &account) => popups::open(
+            state,
+            Overlay::Profile {
+                account,
+                conversation,
+                list,
+            },
+        ),
         Models => {
             popups::open(
                 state,

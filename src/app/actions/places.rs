@@ -8,8 +8,8 @@ use crate::app::screen::{Pane, SidebarRow, popups, sidebar};
 use crate::app::state::{Pending, State};
 use crate::app::{Action, Effect, conversation};
 use crate::domain::{
-    AccountId, ChatCommand, Command, ConversationCommand, ConversationId, LinkState, ModelCommand,
-    Moment, Severity, Unread, Write,
+    AccountId, ChatCommand, Command, ConversationCommand, ConversationId, LinkState, LoginNeed,
+    ModelCommand, Moment, Severity, Unread, Write,
 };
 use crate::text::SafeText;
 
@@ -78,6 +78,18 @@ fn target(state: &State) -> Option<Pair> {
         return Some((account.clone(), id.clone()));
     }
     state.focus.clone()
+}
+
+/// The page, what to know before it is opened, and the other ways.
+fn ways_to_sign_in(need: &LoginNeed) -> String {
+    let mut text = need.url.clone().unwrap_or_default().to_string();
+    if !need.hint.is_empty() {
+        text = format!("{text}\n\n{}", need.hint);
+    }
+    for method in &need.methods {
+        text = format!("{text}\n\nOr with {}: {}", method.name, method.detail);
+    }
+    text
 }
 
 fn target_account(state: &State) -> Option<AccountId> {
@@ -280,8 +292,14 @@ pub fn on_account(
             match need {
                 // The page is shown whole and opened only on a key.
                 Some(need) if need.url.is_some() => {
-                    let url = need.url.unwrap_or_default();
-                    crate::app::screen::choose::ask_link(state, url.to_string());
+                    let url = need.url.clone().unwrap_or_default();
+                    popups::confirm(
+                        state,
+                        "Open the page to sign in?",
+                        &ways_to_sign_in(&need),
+                        "Open",
+                        Confirmed::OpenLink(url.to_string()),
+                    );
                 }
                 _ => popups::push(
                     state,

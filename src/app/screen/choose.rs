@@ -1,6 +1,6 @@
 //! What happens when a row of a list is chosen.
 
-use super::overlay::{Confirmed, List, Overlay, Prompt, Prompted};
+use super::overlay::{Confirmed, Line, List, Overlay, Prompt, Prompted};
 use super::popups::{self, close_all, push};
 use super::rows::{self, Then};
 use super::{Pane, decision, search, source, wizard};
@@ -97,12 +97,17 @@ pub fn choose(state: &mut State, now: Moment, then: Then) -> Vec<Effect> {
         Then::ProfileModel(model) => set_profile(state, None, Some(model), None),
         Then::ProfileDirectory => {
             if let Some((account, id)) = state.focus.clone() {
+                let text = state
+                    .conversation(&account, &id)
+                    .and_then(|of| of.profile.as_ref())
+                    .map_or_else(String::new, |profile| profile.directory.to_string());
+                let caret = text.len();
                 push(
                     state,
                     Overlay::Prompt(Prompt {
                         title: "Working folder".into(),
-                        line: Default::default(),
-                        hint: "a folder on the machine of the agent".into(),
+                        line: Line { text, caret },
+                        hint: "its whole path on the machine of the agent".into(),
                         error: None,
                         is_secret: false,
                         then: Prompted::ProfileDirectory(account, id),
@@ -147,10 +152,17 @@ fn function(
         close_all(state);
         return invoke(state, &account, name, String::new());
     }
+    let title = state
+        .account(&account)
+        .and_then(|of| {
+            let functions = &of.account.capabilities.functions;
+            functions.iter().find(|function| function.name == name)
+        })
+        .map_or_else(|| SafeText::label(&name), |known| SafeText::from(known.title));
     push(
         state,
         Overlay::Prompt(Prompt {
-            title: SafeText::label(&name),
+            title,
             line: Default::default(),
             hint: SafeText::from(hint),
             error: None,

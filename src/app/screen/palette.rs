@@ -172,6 +172,7 @@ pub fn refusal(state: &State, action: Action) -> Option<&'static str> {
         }
         ToggleAutoApprove => &can.auto_approve,
         ToggleAutoThread => &can.auto_thread,
+        Models if !can.models.is_yes() && can.profile.is_yes() => &can.profile,
         Models => &can.models,
         Effort => &can.effort,
         Profile => &can.profile,

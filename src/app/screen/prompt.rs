@@ -160,6 +160,9 @@ pub fn entered(
         }
         Prompted::ProfileDirectory(..) => {
             let directory = needed("A folder")?;
+            if !is_whole_path(&directory) {
+                return Err("Write the whole path, as /home/ada/project.".into());
+            }
             choose::set_profile(state, None, None, Some(directory))
         }
         Prompted::FunctionArgument(account, function) => {
@@ -172,6 +175,16 @@ pub fn entered(
             vec![Effect::Account(AccountEffect::Login { account, secret })]
         }
     })
+}
+
+/// Whether a path starts at a root, of whichever system the agent runs on.
+fn is_whole_path(path: &str) -> bool {
+    let mut chars = path.chars();
+    match (chars.next(), chars.next(), chars.next()) {
+        (Some('/'), ..) | (Some('\\'), Some('\\'), _) => true,
+        (Some(drive), Some(':'), Some('/' | '\\')) => drive.is_ascii_alphabetic(),
+        _ => false,
+    }
 }
 
 /// Sets colour and icon together.

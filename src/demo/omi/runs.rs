@@ -165,7 +165,10 @@ impl Omi {
                 let name = file["displayName"].as_str().unwrap_or("file").to_owned();
                 (name, file["sizeBytes"].as_u64().unwrap_or(0))
             })
-            .chain(request.get("imageBase64").map(|_| ("image".to_owned(), 0)))
+            .chain(request.get("imageBase64").map(|image| {
+                let digits = image.as_str().unwrap_or_default().trim_end_matches('=');
+                ("image".to_owned(), digits.len() as u64 * 3 / 4)
+            }))
             .collect();
         let context = Context {
             text: prompt,

@@ -522,8 +522,9 @@ impl Omi {
     /// The part that grows now: after a tool a new one. None when there are too many.
     fn growing_part(&mut self, id: &str) -> Option<usize> {
         let query = self.queries.all.get_mut(id)?;
-        let begins = query.parts.is_empty()
-            || (std::mem::take(&mut query.is_split) && query.parts.len() < PART_LIMIT);
+        // A tool before all text splits nothing.
+        let is_split = std::mem::take(&mut query.is_split);
+        let begins = query.parts.is_empty() || (is_split && query.parts.len() < PART_LIMIT);
         if begins {
             query.parts.push(String::new());
         }

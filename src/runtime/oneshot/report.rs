@@ -170,7 +170,8 @@ impl Tracker {
                     more,
                 });
             }
-        } else {
+        } else if clean.as_str().trim() != before.as_str().trim() {
+            // Space at its ends alone changes no text.
             report(Report::Rewritten {
                 message: remote,
                 text: clean.as_str(),
@@ -243,6 +244,18 @@ mod tests {
             sent_at_ms: None,
             is_interrupted: false,
         }
+    }
+
+    #[test]
+    fn a_text_that_ends_without_its_outer_space_is_not_told_again() {
+        let mut tracker = Tracker::default();
+        let mut told = Vec::new();
+        for event in [patched("one two \n"), ended("one two")] {
+            tracker.timeline(&event, &mut |report| told.push(format!("{report:?}")));
+        }
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with("Text"), "{told:?}");
+        assert!(told[1].starts_with("MessageEnded"), "{told:?}");
     }
 
     #[test]
