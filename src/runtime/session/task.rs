@@ -58,6 +58,8 @@ pub(super) struct Task {
     /// The end of the link, kept until the frames before it are decoded.
     ending: Option<CloseReason>,
     closing: Option<Closing>,
+    /// The error the driver told last, when nothing came after it.
+    last_error: Option<String>,
     outgoing: VecDeque<Frame>,
     outgoing_bytes: usize,
     pending: VecDeque<SessionEvent>,
@@ -86,6 +88,8 @@ struct Closing {
     last: Option<Frame>,
     grace: Duration,
     retry: Retry,
+    /// What the driver told the person right before.
+    why: Option<String>,
 }
 
 /// Why the select of the loop came back.
@@ -144,6 +148,7 @@ impl Task {
             updated: None,
             ending: None,
             closing: None,
+            last_error: None,
             outgoing: VecDeque::new(),
             outgoing_bytes: 0,
             pending: VecDeque::new(),
@@ -525,6 +530,7 @@ impl Task {
     }
 
     fn on_output(&mut self, output: Output) {
+        let told = self.last_error.take();
         match output {
             Output::Frame(frame) => {
                 // Without a link there is nobody to read it; the driver learns of the end anyway.
@@ -534,12 +540,24 @@ impl Task {
                     self.outgoing.push_back(frame);
                 }
             }
-            Output::Event(event) => self.tell(*event),
+            Output::Event(event) => {
+                if let Topic::Notice(notice) = &event.topic
+                    && notice.severity == Severity::Error
+                {
+                    self.last_error = Some(notice.body.to_string());
+                }
+                self.tell(*event);
+            }
             Output::Close { last, grace, retry } => {
                 if let Some(last) = &last {
                     self.tap(true, last);
                 }
-                self.closing.get_or_insert(Closing { last, grace, retry });
+                self.closing.get_or_insert(Closing {
+                    last,
+                    grace,
+                    retry,
+                    why: told,
+                });
             }
             Output::Http(request) => self.start_http(request),
             Output::CancelTransfer { transfer } => {

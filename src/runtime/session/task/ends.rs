@@ -81,7 +81,7 @@ impl Task {
         self.links.leave(last, closing.grace);
         self.forget_link();
         let reason = CloseReason::Ours;
-        let words = reason.words();
+        let words = closing.why.unwrap_or_else(|| reason.words());
         self.record_down(&reason);
         self.feed(Input::LinkDown { reason });
         self.plan(closing.retry, &words);
