@@ -158,7 +158,10 @@ fn function(
             let functions = &of.account.capabilities.functions;
             functions.iter().find(|function| function.name == name)
         })
-        .map_or_else(|| SafeText::label(&name), |known| SafeText::from(known.title));
+        .map_or_else(
+            || SafeText::label(&name),
+            |known| SafeText::from(known.title),
+        );
     push(
         state,
         Overlay::Prompt(Prompt {
