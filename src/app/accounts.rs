@@ -581,6 +581,16 @@ pub fn on_sync(
             attention::caught_up(state, account, count)
         }
         SyncEvent::ServerLostState => {
+            let label = state
+                .account(account)
+                .map(|of| of.account.label.as_str().to_owned())
+                .unwrap_or_default();
+            state.say(
+                crate::domain::Severity::Warning,
+                format!(
+                    "{label}: The server began anew and no longer knows what was before. What was read stays here."
+                ),
+            );
             if let Some(of) = state.account_mut(account) {
                 for here in of.conversations.values_mut() {
                     here.is_open = false;

@@ -94,6 +94,20 @@ fn a_replay_rings_once_for_all_that_was_missed() {
 }
 
 #[test]
+fn a_server_that_lost_its_state_is_told_of_and_what_was_read_stays() {
+    let mut desk = Desk::new();
+    desk.live(upserted_in("main", agent("m1", "kept")));
+    let before = desk.lines();
+    desk.live(Topic::Sync(SyncEvent::ServerLostState));
+    assert!(
+        desk.toasts()
+            .iter()
+            .any(|toast| toast.contains("began anew") && toast.contains("stays here"))
+    );
+    assert_eq!(desk.lines(), before);
+}
+
+#[test]
 fn a_muted_conversation_is_silent() {
     let mut desk = Desk::new();
     desk.state
