@@ -284,7 +284,7 @@ impl Iris {
             self.decisions.open.remove(&decision);
             self.say(Topic::Decision(DecisionEvent::Expired {
                 decision,
-                why: Expiry::Gone,
+                why: Expiry::ServerRestarted,
             }));
         }
     }

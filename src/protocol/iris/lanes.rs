@@ -117,6 +117,8 @@ pub(super) struct Lane {
     pub(super) guessed: usize,
     /// A turn ended over this link, so the next one is seen to begin.
     pub(super) is_known: bool,
+    /// Messages of ours over this link that got no answer in time: a late receipt may be theirs.
+    pub(super) unanswered: usize,
     /// The turn that was given up last.
     pub(super) lost: Option<Lost>,
     /// Wall milliseconds of the last message that ended, by the gateway's clock.
@@ -126,6 +128,14 @@ pub(super) struct Lane {
 impl Lane {
     pub(super) fn has_ended(&self, message: &RemoteId) -> bool {
         self.ended.contains(message)
+    }
+
+    /// Whether a receipt that does not say whose it is may be that of a message which is not waited
+    /// for any more.
+    pub(super) fn takes_late_receipt(&mut self) -> bool {
+        let is_late = self.unanswered > 0;
+        self.unanswered = self.unanswered.saturating_sub(1);
+        is_late
     }
 
     /// Remembers a finished call.
@@ -337,6 +347,7 @@ impl Lanes {
             lane.idle_until = None;
             lane.slash_at = None;
             lane.is_known = false;
+            lane.unanswered = 0;
             if let Some(turn) = &mut lane.turn {
                 turn.has_answer = false;
                 if let Some(command) = turn.candidate.take() {

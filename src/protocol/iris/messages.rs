@@ -118,7 +118,10 @@ impl Iris {
                 let is_here = |asked: &Asked| {
                     matches!(asked, Asked::Send { conversation, .. } if *conversation == lane)
                 };
-                id.is_none().then(|| self.pending.take_first(is_here)).flatten()
+                let is_late = id.is_none() && self.lanes.lane(&lane).takes_late_receipt();
+                (id.is_none() && !is_late)
+                    .then(|| self.pending.take_first(is_here))
+                    .flatten()
             }),
         };
         let command = match asked {
@@ -160,11 +163,14 @@ impl Iris {
             }
             _ => known,
         };
-        self.say(Topic::Timeline(TimelineEvent::WasRead {
-            conversation: lane.clone(),
-            remote,
-            command,
-        }));
+        // Of an id that nobody has seen it does not show whose it is.
+        if command.is_some() || was_seen {
+            self.say(Topic::Timeline(TimelineEvent::WasRead {
+                conversation: lane.clone(),
+                remote,
+                command,
+            }));
+        }
         self.lanes.lane(&lane).activity += 1;
         self.touch(now, &lane, None);
     }

@@ -438,6 +438,7 @@ impl Iris {
                     self.acknowledge(command, &conversation, None);
                     self.done(command);
                 } else {
+                    self.lanes.lane(&conversation).unanswered += 1;
                     self.finish(command, CommandOutcome::LinkLost);
                     self.load_history(now, conversation, None, Vec::new());
                 }
