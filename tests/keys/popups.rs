@@ -204,3 +204,81 @@ fn a_file_that_is_loading_is_stopped_by_a_key() {
             .any(|toast| toast.text.as_str().contains("No file"))
     );
 }
+
+#[test]
+fn rows_of_lists_take_clicks_and_the_wheel() {
+    let press = MouseKind::Down(MouseButton::Left);
+    let row = |desk: &Desk, label: &str| {
+        let at = desk.labels().iter().position(|known| known == label);
+        Target::OverlayRow(at.unwrap())
+    };
+    let mut desk = Desk::new();
+
+    desk.press("ctrl-p").text("theme");
+    let target = row(&desk, "Theme");
+    desk.click(press, target);
+    assert_eq!(desk.popup(), "theme");
+    desk.press("esc");
+
+    desk.press("ctrl-n");
+    let target = row(&desk, "c");
+    desk.click(press, target);
+    assert_eq!((desk.popup(), desk.focus()), ("", "home/c".to_owned()));
+
+    // The wheel walks over the rows and never past the ends, wherever it points.
+    desk.press("ctrl-n");
+    let last = desk.labels().last().unwrap().clone();
+    for _ in 0..5 {
+        desk.click(MouseKind::WheelDown, Target::Nothing);
+    }
+    desk.press("enter");
+    assert!(desk.focus().ends_with(&last), "{} {last}", desk.focus());
+    desk.press("ctrl-n");
+    let first = desk.labels()[0].clone();
+    desk.click(MouseKind::WheelDown, Target::OverlayRow(0));
+    desk.click(MouseKind::WheelUp, Target::OverlayRow(2));
+    desk.press("enter");
+    assert!(desk.focus().ends_with(&first), "{} {first}", desk.focus());
+    desk.press("ctrl-n").click(press, Target::OutsideOverlay);
+    assert_eq!(desk.popup(), "");
+
+    let mut desk = Desk::new();
+    desk.decides(usual("d")).press("ctrl-x A");
+    assert_eq!(desk.popup(), "attention");
+    desk.click(press, Target::OverlayRow(0));
+    assert_eq!(desk.popup(), "decision");
+}
+
+#[test]
+fn a_file_in_the_list_is_opened_by_a_click() {
+    let mut desk = Desk::new();
+    desk.messages(&["a file"]);
+    let file = Attachment {
+        id: "f1".into(),
+        message: None,
+        direction: Direction::In,
+        name: "core.bin".into(),
+        media_type: SafeText::default(),
+        kind: AttachmentKind::Document,
+        size: Some(10),
+        may_preview: false,
+        expires_at_ms: None,
+        source: AttachmentSource::Pull,
+        state: AttachmentState::Present {
+            path: "/cache/core.bin".into(),
+        },
+    };
+    desk.home().attachments.insert(file.id.clone(), file);
+    for entry in &mut desk.conversation("a").timeline.entries {
+        if let Some(message) = entry.message_mut() {
+            message.attachments = vec!["f1".into()];
+        }
+    }
+    desk.press("ctrl-x l");
+    assert_eq!((desk.popup(), desk.labels().len()), ("media", 1));
+    desk.click(MouseKind::Down(MouseButton::Left), Target::OverlayRow(0));
+    let opens = desk.effects.iter().any(|effect| {
+        matches!(effect, Effect::OpenExternal(OpenTarget::File(path)) if path.ends_with("core.bin"))
+    });
+    assert!(opens, "{:?}", desk.effects);
+}
