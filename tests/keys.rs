@@ -18,3 +18,5 @@ mod field;
 mod popups;
 #[path = "keys/table.rs"]
 mod table;
+#[path = "keys/vim.rs"]
+mod vim;

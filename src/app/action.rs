@@ -98,6 +98,11 @@ actions! {
     ChangeLineEnd "change-line-end" "Replace to the end of the line",
     ChangeLine "change-line" "Replace the line",
     CopyLine "copy-line" "Remember the line",
+    VisualMode "visual-mode" "Select by letters",
+    VisualLines "visual-lines" "Select by lines",
+    CopySelected "copy-selected" "Remember the selection",
+    DeleteSelected "delete-selected" "Delete the selection",
+    ChangeSelected "change-selected" "Replace the selection",
     // Moving around
     Escape "escape" "Close, leave, or stop",
     FocusNext "focus-next" "Next pane",
@@ -296,6 +301,11 @@ impl Action {
                 | ChangeLineEnd
                 | ChangeLine
                 | CopyLine
+                | VisualMode
+                | VisualLines
+                | CopySelected
+                | DeleteSelected
+                | ChangeSelected
                 | Escape
                 | Accept
                 | AcceptOther

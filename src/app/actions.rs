@@ -38,7 +38,8 @@ pub fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
         | Undo | Redo | HistoryPrevious | HistoryNext | HistorySearch | EditExternally
         | Complete | AttachFile | AttachClipboard | RemoveAttachment | CancelReply | OpenPaste
         | NormalMode | InsertMode | InsertAfter | InsertLineStart | InsertLineEnd | OpenBelow
-        | OpenAbove | ChangeWord | ChangeLineEnd | ChangeLine | CopyLine => {
+        | OpenAbove | ChangeWord | ChangeLineEnd | ChangeLine | CopyLine | VisualMode
+        | VisualLines | CopySelected | DeleteSelected | ChangeSelected => {
             compose::perform(state, now, action)
         }
         Escape | FocusNext | FocusPrevious | ScrollUp | ScrollDown | PageUp | PageDown
@@ -87,7 +88,16 @@ pub fn context(state: &State) -> super::keymap::Context {
         return popups::context(overlay);
     }
     match state.screen.pane {
-        Pane::Composer if state.keymap.is_modal() && state.screen.is_normal => Context::Normal,
+        Pane::Composer if state.keymap.is_modal() && state.screen.is_normal => {
+            let is_visual = state
+                .focused()
+                .is_some_and(|(_, _, of)| of.composer.is_visual());
+            if is_visual {
+                Context::Visual
+            } else {
+                Context::Normal
+            }
+        }
         Pane::Composer => Context::Composer,
         Pane::Timeline => Context::Timeline,
         Pane::Sidebar => Context::Sidebar,

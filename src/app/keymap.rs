@@ -16,6 +16,8 @@ pub enum Context {
     Composer,
     /// The composer in the normal mode of the vim scheme.
     Normal,
+    /// The composer in the visual mode of the vim scheme.
+    Visual,
     Timeline,
     Sidebar,
     /// An overlay with a list and nothing to type.
@@ -36,10 +38,11 @@ pub enum Context {
 
 impl Context {
     /// Every context, in the order of the help page.
-    pub const ALL: [Context; 11] = [
+    pub const ALL: [Context; 12] = [
         Context::Global,
         Context::Composer,
         Context::Normal,
+        Context::Visual,
         Context::Timeline,
         Context::Sidebar,
         Context::List,
@@ -55,6 +58,7 @@ impl Context {
         match self {
             Self::Composer => "composer",
             Self::Normal => "normal",
+            Self::Visual => "visual",
             Self::Timeline => "timeline",
             Self::Sidebar => "sidebar",
             Self::List => "list",
@@ -72,6 +76,7 @@ impl Context {
         match self {
             Self::Composer => "Writing",
             Self::Normal => "Writing, normal mode",
+            Self::Visual => "Writing, visual mode",
             Self::Timeline => "In the timeline",
             Self::Sidebar => "In the sidebar",
             Self::List => "In a list",
@@ -360,7 +365,9 @@ impl Keymap {
     pub fn help(&self) -> Vec<(Context, Vec<(String, Action)>)> {
         Context::ALL
             .into_iter()
-            .filter(|context| *context != Context::Normal || self.is_modal())
+            .filter(|context| {
+                self.is_modal() || !matches!(context, Context::Normal | Context::Visual)
+            })
             .map(|context| {
                 let mut rows: Vec<(String, Action)> = Vec::new();
                 for binding in self.bindings.iter().filter(|b| b.context == context) {
@@ -404,6 +411,12 @@ pub fn hinted(context: Context) -> &'static [(Action, &'static str)] {
             (Palette, "everything"),
             (FocusNext, "read"),
             (Help, "help"),
+        ],
+        Context::Visual => &[
+            (CopySelected, "copy"),
+            (DeleteSelected, "delete"),
+            (ChangeSelected, "replace"),
+            (NormalMode, "back"),
         ],
         Context::Timeline => &[
             (SelectNext, "down"),

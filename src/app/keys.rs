@@ -14,6 +14,8 @@ use crate::domain::{Moment, Severity};
 use crate::input::chord::label;
 use crate::input::{Chord, Key, MouseButton, MouseEvent, MouseKind, layout};
 
+/// The highest count of a command in the normal mode.
+const MOST_TIMES: usize = 999;
 /// Rows that one step of the wheel scrolls.
 const WHEEL: i32 = 3;
 
@@ -23,6 +25,7 @@ pub fn on_key(state: &mut State, now: Moment, chord: Chord) -> Vec<Effect> {
     let pending = std::mem::take(&mut state.screen.pending);
     state.screen.leader = false;
     if !pending.is_empty() && chord == Chord::plain(Key::Escape) {
+        state.screen.counts = [0; 2];
         return Vec::new();
     }
     let context = context(state);
@@ -35,6 +38,13 @@ pub fn on_key(state: &mut State, now: Moment, chord: Chord) -> Vec<Effect> {
     {
         resolution = state.keymap.resolve(context, &pending, latin);
     }
+    if matches!(context, Context::Normal | Context::Visual) {
+        if let Some(effects) = count(state, &pending, chord, resolution) {
+            return effects;
+        }
+    } else {
+        state.screen.counts = [0; 2];
+    }
     // A question that is answered by the same key again is forgotten with any other key.
     if resolution != Resolution::Action(Action::ClearOrStopOrQuit) {
         state.screen.quit_asked = None;
@@ -43,23 +53,67 @@ pub fn on_key(state: &mut State, now: Moment, chord: Chord) -> Vec<Effect> {
         state.screen.stop_asked = None;
     }
     match resolution {
-        Resolution::Action(action) => perform(state, now, action),
+        Resolution::Action(action) => {
+            let [before, inside] = state.screen.counts;
+            state.screen.counts = [times(before, inside), 0];
+            let effects = perform(state, now, action);
+            state.screen.counts = [0; 2];
+            effects
+        }
         Resolution::Pending => {
+            let [before, inside] = state.screen.counts;
+            state.screen.counts = [times(before, inside), 0];
             state.screen.pending = pending;
             state.screen.pending.push(chord);
             state.screen.leader = true;
             Vec::new()
         }
         Resolution::None if !pending.is_empty() => {
+            state.screen.counts = [0; 2];
             let mut keys = pending;
             keys.push(chord);
             state.say(Severity::Info, format!("{} is not bound.", label(&keys)));
+            Vec::new()
+        }
+        Resolution::None if matches!(context, Context::Normal | Context::Visual) => {
+            state.screen.counts = [0; 2];
             Vec::new()
         }
         Resolution::None => match chord.typed() {
             Some(c) => typed(state, context, c),
             None => Vec::new(),
         },
+    }
+}
+
+/// A digit of a count in the normal mode: one that is not bound, or a zero after another digit. What
+/// is pending stays so.
+fn count(
+    state: &mut State,
+    pending: &[Chord],
+    chord: Chord,
+    resolution: Resolution,
+) -> Option<Vec<Effect>> {
+    let digit = usize::try_from(chord.typed()?.to_digit(10)?).ok()?;
+    let typed = &mut state.screen.counts[1];
+    if resolution != Resolution::None && !(digit == 0 && *typed > 0) {
+        return None;
+    }
+    if digit == 0 && *typed == 0 {
+        return None;
+    }
+    *typed = (*typed * 10 + digit).min(MOST_TIMES);
+    state.screen.pending = pending.to_vec();
+    state.screen.leader = !pending.is_empty();
+    Some(Vec::new())
+}
+
+/// How often a command is carried out: the counts before it and inside it, multiplied; zero when
+/// there is none.
+fn times(before: usize, inside: usize) -> usize {
+    match (before, inside) {
+        (0, 0) => 0,
+        (before, inside) => (before.max(1) * inside.max(1)).min(MOST_TIMES),
     }
 }
 
@@ -113,6 +167,7 @@ fn typed(state: &mut State, context: Context, c: char) -> Vec<Effect> {
         }
         Context::Filter | Context::Line => popups::insert(state, text).unwrap_or_default(),
         Context::Normal
+        | Context::Visual
         | Context::Timeline
         | Context::Sidebar
         | Context::List

@@ -32,6 +32,10 @@ fn composer(state: &mut State) -> Option<&mut Composer> {
 /// Carries out an action of the composer.
 pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
     use Action::*;
+    let times = state.screen.counts[0].max(1);
+    if let Some(effects) = visual(state, action, times) {
+        return effects;
+    }
     match action {
         Send => return send(state, now, SendMode::Ordinary),
         SendNow => return send(state, now, SendMode::Now),
@@ -52,6 +56,19 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
         }
         MoveUp | MoveDown if drawer::is_open(state) => {
             drawer::step(state, action == MoveDown);
+            return Vec::new();
+        }
+        MoveUp | MoveDown if times > 1 => {
+            // A count stops at the first and last row; the history begins behind them.
+            let row = if action == MoveUp { -1 } else { 1 };
+            let columns = composer_columns(state);
+            if let Some(composer) = composer(state) {
+                for _ in 0..times {
+                    if !composer.go_rows(row, columns) {
+                        break;
+                    }
+                }
+            }
             return Vec::new();
         }
         MoveUp => return rows(state, -1),
@@ -100,10 +117,10 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
     let mut is_insert = false;
     match action {
         NewLine => composer.insert("\n"),
-        MoveLeft => composer.go(Motion::Left, false),
-        MoveRight => composer.go(Motion::Right, false),
-        MoveWordLeft => composer.go(Motion::WordLeft, false),
-        MoveWordRight => composer.go(Motion::WordRight, false),
+        MoveLeft => (0..times).for_each(|_| composer.go(Motion::Left, false)),
+        MoveRight => (0..times).for_each(|_| composer.go(Motion::Right, false)),
+        MoveWordLeft => (0..times).for_each(|_| composer.go(Motion::WordLeft, false)),
+        MoveWordRight => (0..times).for_each(|_| composer.go(Motion::WordRight, false)),
         MoveLineStart => composer.go(Motion::LineStart, false),
         MoveLineEnd => composer.go(Motion::LineEnd, false),
         MoveTextStart => composer.go(Motion::TextStart, false),
@@ -117,24 +134,24 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
             if composer.text().is_empty() && composer.reply_to.take().is_none() {
                 composer.files.pop();
             } else {
-                composer.delete(Motion::Left);
+                composer.delete_times(Motion::Left, times);
             }
         }
         DeleteForward => {
-            composer.delete(Motion::Right);
+            composer.delete_times(Motion::Right, times);
         }
-        DeleteWordBackward => killed = composer.delete(Motion::WordLeft),
-        DeleteWordForward => killed = composer.delete(Motion::WordRight),
+        DeleteWordBackward => killed = composer.delete_times(Motion::WordLeft, times),
+        DeleteWordForward => killed = composer.delete_times(Motion::WordRight, times),
         KillToLineStart => killed = composer.delete(Motion::KillStart),
         KillToLineEnd => killed = composer.delete(Motion::KillEnd),
-        KillLine => killed = composer.delete_line(),
-        Yank => composer.yank(&kills, false),
+        KillLine => killed = composer.delete_lines(times),
+        Yank => (0..times).for_each(|_| composer.yank(&kills, false)),
         YankPrevious => composer.yank(&kills, true),
         Undo => {
-            composer.undo();
+            let _ = (0..times).all(|_| composer.undo());
         }
         Redo => {
-            composer.redo();
+            let _ = (0..times).all(|_| composer.redo());
         }
         RemoveAttachment => {
             composer.files.pop();
@@ -143,12 +160,14 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
         OpenPaste => {
             composer.unfold();
         }
-        CopyLine => killed = Some(composer.line_text().to_owned()),
+        CopyLine => killed = Some(composer.lines_text(times).to_owned()),
         NormalMode => {
             composer.unselect();
             state.screen.is_normal = true;
             return Vec::new();
         }
+        VisualMode => composer.begin_visual(false),
+        VisualLines => composer.begin_visual(true),
         InsertMode => is_insert = true,
         InsertAfter => {
             composer.go(Motion::Right, false);
@@ -174,7 +193,7 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
             is_insert = true;
         }
         ChangeWord => {
-            killed = composer.delete(Motion::WordRight);
+            killed = composer.delete_times(Motion::WordRight, times);
             is_insert = true;
         }
         ChangeLineEnd => {
@@ -182,7 +201,7 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
             is_insert = true;
         }
         ChangeLine => {
-            killed = composer.empty_line();
+            killed = composer.empty_lines(times);
             is_insert = true;
         }
         _ => {}
@@ -192,6 +211,52 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
     }
     remember_kill(state, killed);
     drawer::refresh(state)
+}
+
+/// What an action means while a visual selection is being made; none when it means the same as ever.
+fn visual(state: &mut State, action: Action, times: usize) -> Option<Vec<Effect>> {
+    use Action::*;
+    let composer = composer(state).filter(|composer| composer.is_visual())?;
+    let motion = match action {
+        MoveLeft => Some(Motion::Left),
+        MoveRight => Some(Motion::Right),
+        MoveWordLeft => Some(Motion::WordLeft),
+        MoveWordRight => Some(Motion::WordRight),
+        MoveLineStart => Some(Motion::LineStart),
+        MoveLineEnd => Some(Motion::LineEnd),
+        MoveTextStart => Some(Motion::TextStart),
+        MoveTextEnd => Some(Motion::TextEnd),
+        _ => None,
+    };
+    if let Some(motion) = motion {
+        composer.extend_visual(motion, times);
+        return Some(Vec::new());
+    }
+    let lines = times.cast_signed();
+    let killed = match action {
+        MoveUp => {
+            composer.extend_visual_lines(-lines);
+            return Some(Vec::new());
+        }
+        MoveDown => {
+            composer.extend_visual_lines(lines);
+            return Some(Vec::new());
+        }
+        NormalMode => {
+            composer.end_visual();
+            return Some(Vec::new());
+        }
+        CopySelected => composer.copy_visual(),
+        DeleteSelected => composer.delete_visual(false),
+        ChangeSelected => {
+            let gone = composer.delete_visual(true);
+            state.screen.is_normal = false;
+            gone
+        }
+        _ => return None,
+    };
+    remember_kill(state, killed);
+    Some(drawer::refresh(state))
 }
 
 fn edit(state: &mut State, change: impl Fn(&mut Composer) -> Option<String>) -> Vec<Effect> {
@@ -222,12 +287,16 @@ pub fn paste(state: &mut State, text: &str) -> Vec<Effect> {
     effects
 }
 
+fn composer_columns(state: &State) -> usize {
+    match state.screen.composer_columns {
+        0 => 80,
+        columns => usize::from(columns),
+    }
+}
+
 /// Moves by rows as they are drawn; past the first and last lies the history.
 fn rows(state: &mut State, rows: isize) -> Vec<Effect> {
-    let columns = usize::from(match state.screen.composer_columns {
-        0 => 80,
-        columns => columns,
-    });
+    let columns = composer_columns(state);
     let Some(composer) = composer(state) else {
         return Vec::new();
     };

@@ -373,6 +373,8 @@ const NORMAL: &Table = {
         ("c $", ChangeLineEnd),
         ("y y", CopyLine),
         ("Y", CopyLine),
+        ("v", VisualMode),
+        ("V", VisualLines),
         ("p", Yank),
         ("P", Yank),
         ("u", Undo),
@@ -383,6 +385,41 @@ const NORMAL: &Table = {
         ("ctrl-c", ClearOrStopOrQuit),
         ("ctrl-d", QuitIfEmpty),
         ("ctrl-g", EditExternally),
+    ]
+};
+
+const VISUAL: &Table = {
+    use Action::*;
+    &[
+        ("y", CopySelected),
+        ("d", DeleteSelected),
+        ("x", DeleteSelected),
+        ("delete", DeleteSelected),
+        ("c", ChangeSelected),
+        ("s", ChangeSelected),
+        ("p", Yank),
+        ("v", VisualMode),
+        ("V", VisualLines),
+        ("esc", NormalMode),
+        ("h", MoveLeft),
+        ("l", MoveRight),
+        ("left", MoveLeft),
+        ("right", MoveRight),
+        ("j", MoveDown),
+        ("k", MoveUp),
+        ("down", MoveDown),
+        ("up", MoveUp),
+        ("w", MoveWordRight),
+        ("e", MoveWordRight),
+        ("b", MoveWordLeft),
+        ("0", MoveLineStart),
+        ("^", MoveLineStart),
+        ("$", MoveLineEnd),
+        ("home", MoveLineStart),
+        ("end", MoveLineEnd),
+        ("g g", MoveTextStart),
+        ("G", MoveTextEnd),
+        ("ctrl-c", NormalMode),
     ]
 };
 
@@ -412,6 +449,7 @@ pub(super) fn vim() -> Vec<Binding> {
     change(&mut bindings, Context::Composer, "esc", Action::NormalMode);
     change(&mut bindings, Context::Timeline, "q", Action::Escape);
     bindings.extend(table(Context::Normal, NORMAL));
+    bindings.extend(table(Context::Visual, VISUAL));
     bindings
 }
 

@@ -5,6 +5,7 @@
 //! `shown` replaces it by a short label, and every motion steps over it as over one cluster.
 
 mod history;
+mod visual;
 
 use super::drawer::Drawer;
 use super::line::{after, before, word_after, word_before};
@@ -36,6 +37,8 @@ pub struct Composer {
     pub files: Vec<DraftFile>,
     /// The other end of the selection.
     anchor: Option<usize>,
+    /// The visual mode of the vim scheme, while it lasts.
+    visual: Option<visual::Visual>,
     /// Folded pastes: ranges of the text, sorted and apart.
     chips: Vec<Range<usize>>,
     undo: Vec<Step>,
@@ -296,14 +299,20 @@ impl Composer {
         Some(gone)
     }
 
-    /// Deletes the line of the caret with its break. Returns what went.
-    pub fn delete_line(&mut self) -> Option<String> {
-        let mut range = self.line();
-        if range.end < self.text.len() {
-            range.end += 1;
-        } else if range.start > 0 {
-            range.start -= 1;
+    /// Deletes up to where the motion leads when it is made so many times, as one step. Returns what
+    /// went.
+    pub fn delete_times(&mut self, motion: Motion, times: usize) -> Option<String> {
+        if times > 1 && self.selection().is_none() {
+            for _ in 0..times {
+                self.go(motion, true);
+            }
         }
+        self.delete(motion)
+    }
+
+    /// Deletes so many lines from that of the caret on, with a break. Returns what went.
+    pub fn delete_lines(&mut self, count: usize) -> Option<String> {
+        let range = self.with_break(self.lines(count));
         if range.is_empty() {
             return None;
         }
@@ -314,18 +323,18 @@ impl Composer {
         Some(gone)
     }
 
-    /// Empties the line of the caret. Returns what went.
-    pub fn empty_line(&mut self) -> Option<String> {
-        let range = self.line();
+    /// Makes one empty line of so many. Returns what went.
+    pub fn empty_lines(&mut self, count: usize) -> Option<String> {
+        let range = self.lines(count);
         self.remember(Edit::Other);
         let gone = self.text[range.clone()].to_owned();
         self.replace(range, "");
         (!gone.is_empty()).then_some(gone)
     }
 
-    /// The text of the line of the caret.
-    pub fn line_text(&self) -> &str {
-        &self.text[self.line()]
+    /// The text of so many lines from that of the caret on.
+    pub fn lines_text(&self, count: usize) -> &str {
+        &self.text[self.lines(count)]
     }
 
     /// Puts back the `nth` newest of what was deleted; a repeat takes the place of the one before.
@@ -417,6 +426,7 @@ impl Composer {
 
     /// Gives the selection up; false when there is none.
     pub fn unselect(&mut self) -> bool {
+        self.visual = None;
         self.anchor.take().is_some()
     }
 
@@ -430,7 +440,7 @@ impl Composer {
     }
 
     fn place(&mut self, caret: usize) {
-        self.anchor = None;
+        self.unselect();
         self.caret = caret.min(self.text.len());
         while !self.text.is_char_boundary(self.caret) {
             self.caret -= 1;
@@ -440,7 +450,7 @@ impl Composer {
 
     fn set_anchor(&mut self, extends: bool) {
         if !extends {
-            self.anchor = None;
+            self.unselect();
         } else if self.anchor.is_none() {
             self.anchor = Some(self.caret);
         }
@@ -467,6 +477,29 @@ impl Composer {
             .find('\n')
             .map_or(self.text.len(), |at| self.caret + at);
         start..end
+    }
+
+    /// So many lines from that of the caret on, without the last break.
+    fn lines(&self, count: usize) -> Range<usize> {
+        let mut range = self.line();
+        for _ in 1..count {
+            let from = range.end + 1;
+            let Some(rest) = self.text.get(from..) else {
+                break;
+            };
+            range.end = rest.find('\n').map_or(self.text.len(), |at| from + at);
+        }
+        range
+    }
+
+    /// Lines with the break after them, or at the end of the text with that before.
+    fn with_break(&self, mut lines: Range<usize>) -> Range<usize> {
+        if lines.end < self.text.len() {
+            lines.end += 1;
+        } else if lines.start > 0 {
+            lines.start -= 1;
+        }
+        lines
     }
 
     fn target(&self, motion: Motion) -> usize {
@@ -520,7 +553,7 @@ impl Composer {
         });
         self.caret = range.start + with.len();
         self.text.replace_range(range, with);
-        self.anchor = None;
+        self.unselect();
         self.wanted_column = None;
         self.yanked = None;
         self.browsing = None;

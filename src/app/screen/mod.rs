@@ -72,6 +72,8 @@ pub struct Screen {
     pub pending: Vec<crate::input::Chord>,
     /// The composer is in the normal mode of the vim scheme.
     pub is_normal: bool,
+    /// The count typed before a command of the normal mode, and that typed inside it: `2d3w`.
+    pub counts: [usize; 2],
     /// Cells of a row of the composer, as the view last drew it; zero before the first frame.
     pub composer_columns: u16,
     /// Rows of the timeline pane at the last frame.
