@@ -157,7 +157,13 @@ fn picture() -> Result<Vec<u8>, String> {
             let picture = arboard::Clipboard::new()
                 .and_then(|mut clipboard| clipboard.get_image())
                 .map_err(|error| match error {
-                    arboard::Error::ContentNotAvailable => {
+                    arboard::Error::ContentNotAvailable | arboard::Error::ConversionFailure => {
+                        "there is no picture in the clipboard".to_owned()
+                    }
+                    // Some programs hand their text over whatever they are asked for.
+                    arboard::Error::Unknown { description }
+                        if description.starts_with("incorrect type") =>
+                    {
                         "there is no picture in the clipboard".to_owned()
                     }
                     error => format!("the clipboard could not be read: {error}"),

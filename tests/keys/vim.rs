@@ -67,7 +67,7 @@ fn a_count_stands_before_a_command_or_inside_it() {
     let mut desk = draft("one two three");
     desk.press("c 2 w").text("2x");
     assert_eq!(desk.draft(), "2x three", "digits are text again");
-    desk.press("esc u u u");
+    desk.press("esc 2 u");
     assert_eq!(desk.draft(), "one two three");
 }
 
