@@ -183,7 +183,7 @@ proptest! {
                 Step::Older => { composer.older(); }
                 Step::Newer => { composer.newer(); }
                 Step::Yank(again) => composer.yank(&kills, again),
-                Step::Line => kills.extend(composer.delete_line()),
+                Step::Line => kills.extend(composer.delete_lines(1)),
                 Step::Unfold => { composer.unfold(); }
                 Step::Take => { let text = composer.take(); composer.remember_input(&text); }
             }
