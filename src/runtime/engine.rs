@@ -68,7 +68,7 @@ pub enum Inner {
     Shell(Box<ShellReply>),
     SessionReady {
         account: AccountId,
-        setup: Box<Result<session::SessionSetup, SafeText>>,
+        setup: Box<session::SessionSetup>,
     },
     /// The wizard or a file change brought an account.
     AccountReady(Box<AccountConfig>),
@@ -188,18 +188,29 @@ impl Engine {
             .map(|(_, name, value)| (name.clone(), value.clone()))
             .collect();
         // Finding the secret may ask other programs, so it is done on a thread.
-        let (out, around, secret) = (
+        let (out, sessions_out, around, secret) = (
             self.inner_out.clone(),
+            self.sessions_out.clone(),
             Arc::clone(&self.around),
             self.known_secrets.get(id).cloned(),
         );
         let account = id.clone();
         tokio::task::spawn_blocking(move || {
-            let setup = setup::session(&config, facts, secret, &around);
-            let _ = out.blocking_send(Inner::SessionReady {
-                account,
-                setup: Box::new(setup),
-            });
+            match setup::session(&config, facts, secret, &around) {
+                Ok(setup) => {
+                    let _ = out.blocking_send(Inner::SessionReady {
+                        account,
+                        setup: Box::new(setup),
+                    });
+                }
+                // Every front hears of it as of a refusal of the server.
+                Err(reason) => {
+                    let link = LinkEvent::Changed(LinkState::Refused { reason });
+                    let event = AccountEvent::live(Topic::Link(link));
+                    let event = SessionEvent::Account(Box::new(event));
+                    let _ = sessions_out.blocking_send((account, event));
+                }
+            }
         });
     }
 
@@ -208,30 +219,16 @@ impl Engine {
         self.known_secrets.insert(id.clone(), secret);
     }
 
-    fn take_setup(&mut self, account: &AccountId, setup: Result<session::SessionSetup, SafeText>) {
-        match setup {
-            Ok(setup) => {
-                if self.sessions.contains_key(account) || !self.configs.contains_key(account) {
-                    return;
-                }
-                let handle = session::spawn(setup, self.sessions_out.clone());
-                let _ = handle.try_send(SessionInput::Connect);
-                if self.is_inspected {
-                    let _ = handle.try_send(SessionInput::Inspect { on: true });
-                }
-                self.sessions.insert(account.clone(), handle);
-            }
-            Err(reason) => {
-                let event =
-                    AccountEvent::live(Topic::Link(LinkEvent::Changed(LinkState::Refused {
-                        reason,
-                    })));
-                self.apply(Event::Account {
-                    account: account.clone(),
-                    event: Box::new(event),
-                });
-            }
+    fn take_setup(&mut self, account: &AccountId, setup: session::SessionSetup) {
+        if self.sessions.contains_key(account) || !self.configs.contains_key(account) {
+            return;
         }
+        let handle = session::spawn(setup, self.sessions_out.clone());
+        let _ = handle.try_send(SessionInput::Connect);
+        if self.is_inspected {
+            let _ = handle.try_send(SessionInput::Inspect { on: true });
+        }
+        self.sessions.insert(account.clone(), handle);
     }
 
     /// The next thing from outside the front.

@@ -188,3 +188,31 @@ fn listening_ends_when_nobody_will_ever_be_heard() {
     let last = json_lines(&text(&output.stdout)).pop().unwrap();
     assert_eq!(last["state"], "refused", "{last}");
 }
+
+#[test]
+fn an_account_without_a_secret_says_so_and_ends() {
+    let profile = Profile::new("pheby", &[]);
+    let printed = profile.says(&["--print-paths"]);
+    let folder = printed
+        .lines()
+        .find_map(|line| line.strip_prefix("secrets"));
+    std::fs::remove_dir_all(folder.unwrap().trim()).unwrap();
+    for arguments in [
+        &["send", "-a", "here", "hello"][..],
+        &["tail", "-a", "here", "Welcome"],
+        &["export", "-a", "here", "Welcome"],
+        &["listen", "-a", "here"],
+    ] {
+        let output = profile
+            .command(arguments)
+            .env_remove("TRIALOGUE_SECRET_HERE")
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(4), "{arguments:?}");
+        let said = text(&output.stderr);
+        assert!(
+            said.contains("no secret was found"),
+            "{arguments:?}: {said}"
+        );
+    }
+}
