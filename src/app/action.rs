@@ -355,6 +355,7 @@ impl Action {
             Quit => "exit leave",
             Theme => "colours colors dark light",
             Help => "shortcuts bindings",
+            Doctor => "doctor diagnose diagnosis check problems trouble terminal",
             Models => "provider",
             Profile => "profile working directory cwd provider",
             Effort => "thinking",

@@ -48,6 +48,7 @@ pub enum Config {
 
 /// Understood by every command.
 #[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// Folder of config.toml, keys.toml and your themes
     #[arg(long, global = true, value_name = "DIR", env = "TRIALOGUE_CONFIG_DIR")]

@@ -91,13 +91,8 @@ fn check(paths: &Paths) -> Result<Exit, Failure> {
         report(&file.path, true, found, "well".to_owned());
         names.push(file.name);
     }
-    if let Some(name) = &config.settings.theme
-        && !names.contains(name)
-    {
-        complaints.push(format!(
-            "{}: theme: there is no theme `{name}`; `trialogue themes` lists them",
-            paths.config_file().display()
-        ));
+    if let Some(wrong) = file::unknown_theme(&paths.config_file(), &names) {
+        complaints.push(wrong.to_string());
     }
     for warning in config.warnings.iter().chain(&complaints) {
         complain!("{warning}");

@@ -3,6 +3,7 @@
 
 use super::args::Global;
 use super::{Exit, Failure, chat};
+use crate::config::account::{AccountConfig, EndpointPlace};
 use crate::config::paths::Paths;
 use crate::runtime::clock::Clock;
 use crate::runtime::desktop::Place;
@@ -11,6 +12,11 @@ use crate::runtime::engine::Surroundings;
 use crate::runtime::setup::{self, CheckFailure};
 use std::io::IsTerminal;
 use std::sync::Arc;
+
+/// How the reason begins when another process has the runtime open.
+const IN_USE: &str = "Another trialogue";
+/// How it begins when the address itself is at fault.
+const BAD_ADDRESS: &str = "The address of this account";
 
 /// Runs it.
 pub fn run(global: &Global, offline: bool) -> Result<Exit, Failure> {
@@ -41,6 +47,37 @@ pub fn run(global: &Global, offline: bool) -> Result<Exit, Failure> {
         Health::Good | Health::Limited => Exit::Done,
         Health::Bad => Exit::RunFailed,
     })
+}
+
+/// What to look at, by the kind of account and the reason.
+fn hint(config: &AccountConfig, failure: &CheckFailure) -> String {
+    let name = &config.name;
+    let is_program = matches!(config.endpoint.place(), EndpointPlace::Process(_));
+    let why = failure.text().as_str();
+    let is_about_the_secret = ["secret", "token", "sign-in"]
+        .iter()
+        .any(|word| why.contains(word));
+    match failure {
+        CheckFailure::NoConnection(_) if is_program && why.starts_with(IN_USE) => {
+            "Leave the chat or the command that has it open, then ask again.".to_owned()
+        }
+        CheckFailure::NoConnection(_) if is_program => format!(
+            "Does its program run when you start it yourself? `command` and `environment` of \
+             {name} are in config.toml."
+        ),
+        CheckFailure::NoConnection(_) => {
+            "Does the server run, and can this machine reach it?".to_owned()
+        }
+        CheckFailure::Refused(_) if why.starts_with(BAD_ADDRESS) => {
+            format!("Correct `url` of {name} in config.toml.")
+        }
+        CheckFailure::Refused(_) if !is_program && is_about_the_secret => {
+            format!("trialogue account login {name}")
+        }
+        CheckFailure::Refused(_) => {
+            format!("When that is done: trialogue account test {name}")
+        }
+    }
 }
 
 /// Every account is connected to, all at once.
@@ -84,15 +121,15 @@ fn accounts(around: &Arc<Surroundings>, offline: bool) -> Result<Section, Failur
                 } else {
                     match setup::check(&config, None, &around).await {
                         Ok(words) => Finding::good(&name, words.as_str()),
-                        Err(CheckFailure::NoConnection(why)) => Finding::bad(
+                        Err(failure) => Finding::bad(
                             &name,
-                            format!("no connection to {}: {why}", config.endpoint.place()),
-                            "Does the server run, and can this machine reach it?",
-                        ),
-                        Err(CheckFailure::Refused(why)) => Finding::bad(
-                            &name,
-                            format!("refused: {why}"),
-                            format!("trialogue account login {name}"),
+                            match (&failure, config.endpoint.place()) {
+                                (CheckFailure::Refused(why), _) => format!("refused: {why}"),
+                                (CheckFailure::NoConnection(why), place) => {
+                                    format!("no connection to {place}: {why}")
+                                }
+                            },
+                            hint(&config, &failure),
                         ),
                     }
                 }];

@@ -52,12 +52,13 @@ pub fn stored<'a>(
     let account = account.map(AccountId::from);
     match pages::named(conversations, account.as_ref(), wanted).as_slice() {
         [one] => Ok(one),
-        [] => Err(Failure::usage(format!(
-            "there is no conversation {wanted:?}; `trialogue list` shows them"
-        ))),
-        _ => Err(Failure::usage(format!(
-            "several conversations are called {wanted:?}; use the id that `trialogue list` shows"
-        ))),
+        found => {
+            let found: Vec<_> = found
+                .iter()
+                .map(|known| (known.conversation.as_str(), known.info.name.as_str()))
+                .collect();
+            Err(Failure::usage(pages::not_one(wanted, &found)))
+        }
     }
 }
 

@@ -14,7 +14,15 @@ use crate::view::theme::{Depth, SHIPPED, Theme};
 use clap::CommandFactory;
 use std::io::{self, Write};
 
+/// What is said where nothing was ever kept.
+const NO_HISTORY: &str = "there is no history yet; it begins with the first chat";
+
 pub(super) fn open(global: &Global) -> Result<(Handle, StartFacts, Paths), Failure> {
+    open_begun(global)?.ok_or_else(|| Failure::usage(NO_HISTORY))
+}
+
+/// The same; none when there is no history yet.
+fn open_begun(global: &Global) -> Result<Option<(Handle, StartFacts, Paths)>, Failure> {
     let profile = chat::open_profile(global)?;
     let options = StoreOptions {
         read_only: true,
@@ -22,12 +30,10 @@ pub(super) fn open(global: &Global) -> Result<(Handle, StartFacts, Paths), Failu
     };
     let path = profile.paths.store_file();
     if !path.exists() {
-        return Err(Failure::usage(
-            "there is no history yet; it begins with the first chat",
-        ));
+        return Ok(None);
     }
     let (store, facts) = store::open(path, options).map_err(failed)?;
-    Ok((store, facts, profile.paths))
+    Ok(Some((store, facts, profile.paths)))
 }
 
 pub(super) fn failed(error: StoreError) -> Failure {
@@ -74,7 +80,10 @@ pub(super) fn files(
 
 /// `trialogue list`
 pub fn list(global: &Global, list: &List) -> Result<Exit, Failure> {
-    let (_store, facts, _) = open(global)?;
+    let Some((_store, facts, _)) = open_begun(global)? else {
+        complain!("{NO_HISTORY}");
+        return Ok(Exit::Done);
+    };
     let mut out = Lines::default();
     for known in &facts.conversations {
         if list
@@ -115,7 +124,10 @@ pub fn list(global: &Global, list: &List) -> Result<Exit, Failure> {
 
 /// `trialogue search`
 pub fn search(global: &Global, search: &Search) -> Result<Exit, Failure> {
-    let (store, facts, _) = open(global)?;
+    let Some((store, facts, _)) = open_begun(global)? else {
+        complain!("{NO_HISTORY}");
+        return Ok(Exit::Done);
+    };
     let account = search.account.as_deref().map(AccountId::from);
     let conversation = match &search.conversation {
         None => None,

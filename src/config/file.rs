@@ -3,9 +3,10 @@
 
 use super::account::AccountConfig;
 use super::account_table;
-use super::error::ConfigErrors;
+use super::error::{ConfigError, ConfigErrors};
 use super::reader::{Reader, Section};
 use super::settings::{Kind, SETTINGS, Setting, Settings};
+use super::words;
 use std::fmt::Write;
 use std::path::Path;
 use toml_edit::Table;
@@ -52,6 +53,26 @@ pub fn parse(path: &Path, text: &str) -> Result<Config, ConfigErrors> {
         settings,
         warnings: Vec::new(),
     }))
+}
+
+/// What is wrong with the theme the file names, when none of these has its name. Whatever else is
+/// wrong in the file does not hide it.
+pub fn unknown_theme(path: &Path, names: &[String]) -> Option<ConfigError> {
+    let text = read_text(path).ok()??;
+    let mut reader = Reader::new(path, &text);
+    let document = reader.parse()?;
+    let mut root = Section::new(document.as_table(), "");
+    let theme = root.take("theme")?.as_str()?;
+    if names.iter().any(|name| name == theme) {
+        return None;
+    }
+    Some(ConfigError {
+        file: path.to_owned(),
+        line: root.line(&reader, "theme"),
+        key: "theme".to_owned(),
+        expected: format!("there is no theme `{theme}`; `trialogue themes` lists them"),
+        suggestion: words::nearest(theme, names.iter().map(String::as_str)).map(str::to_owned),
+    })
 }
 
 /// An account from the fields of the wizard: the keys of its table, every value as text.

@@ -68,8 +68,9 @@ pub(crate) fn refusal_words(reason: &CloseReason) -> Option<String> {
             kind: LinkFailure::BadAddress,
             detail,
         } => Some(format!(
-            "The address of this account cannot be used: {detail}. Correct it in the \
-             configuration."
+            "The address of this account cannot be used: {}. Correct it in the \
+             configuration.",
+            detail.trim_end().trim_end_matches('.')
         )),
         _ => None,
     }

@@ -28,6 +28,7 @@ use crate::domain::{
     Delivery, DirectoryEvent, Grant, LinkEvent, LinkState, MessageKey, Refusal, RefusalCode, Reply,
     RunEvent, RunId, RunOutcome, TimelineEvent, Topic, Write,
 };
+use crate::store::pages;
 use crate::text::SafeText;
 use beside::Beside;
 use report::Tracker;
@@ -790,47 +791,21 @@ impl OneShot<'_> {
     }
 }
 
-/// The conversation of an account that a person means: by id, else by name (a leading `#` does not
-/// count, nor does case).
+/// The conversation of an account that a person means: by id, else by name, else by the beginning
+/// of a name when it is the only one.
 fn named(account: &AccountState, wanted: &str) -> Result<ConversationId, SafeText> {
-    let name = wanted.trim_start_matches('#');
-    let by_id = account
-        .conversations
-        .keys()
-        .find(|id| id.as_str() == wanted)
-        .cloned();
-    let mut by_name = account
-        .conversations
-        .iter()
-        .filter(|(_, c)| c.info.name.as_str().eq_ignore_ascii_case(name))
-        .map(|(id, _)| id.clone());
-    let first = by_name.next();
-    if by_id.is_none() && by_name.next().is_some() {
-        return Err(SafeText::label(&format!(
-            "several conversations are called {wanted:?}; use the id that `trialogue list` shows"
-        )));
+    let known: Vec<_> = account.conversations.iter().collect();
+    let found = pages::meant(&known, wanted, |(id, of)| {
+        (id.as_str(), of.info.name.as_str())
+    });
+    if let [(id, _)] = found.as_slice() {
+        return Ok((*id).clone());
     }
-    by_id.or(first).ok_or_else(|| {
-        SafeText::label(&format!(
-            "there is no conversation {wanted:?}; `trialogue list` shows them"
-        ))
-    })
-}
-
-/// The same for commands that only read: the beginning of a name is enough when it is the only one.
-fn named_or_begun(account: &AccountState, wanted: &str) -> Result<ConversationId, SafeText> {
-    named(account, wanted).or_else(|why| {
-        let begin = wanted.trim_start_matches('#').to_lowercase();
-        let mut found = account
-            .conversations
-            .iter()
-            .filter(|(_, c)| c.info.name.as_str().to_lowercase().starts_with(&begin))
-            .map(|(id, _)| id.clone());
-        match (found.next(), found.next()) {
-            (Some(id), None) if !begin.is_empty() => Ok(id),
-            _ => Err(why),
-        }
-    })
+    let found: Vec<_> = found
+        .iter()
+        .map(|(id, of)| (id.as_str(), of.info.name.as_str()))
+        .collect();
+    Err(SafeText::label(&pages::not_one(wanted, &found)))
 }
 
 /// The three signals that end a command, with the codes they end it with.

@@ -43,8 +43,8 @@ Everything you type is a message, but for lines that begin with a dot or a slash
 .leave      leave a list or a question without choosing (an empty line does it too)
 .quit       quit
 ..text      a message that begins with a dot
-/files, /model, /effort, /search words, /attach path, /new name, /doctor and the
-commands of the server work as in the full screen; what they list is numbered.
+/files, /queue, /model, /effort, /search words, /attach path, /new name, /doctor and
+the commands of the server work as in the full screen; what they list is numbered.
 A backslash at the end of a line goes on with the next line.
 ";
 

@@ -17,6 +17,8 @@ use tokio::sync::mpsc;
 
 /// How long a check of an account may take.
 const CHECK: Duration = Duration::from_secs(35);
+/// The command as the drivers say it, who do not know the account's name.
+const LOGIN: &str = "`trialogue account login`";
 
 fn ladder(around: &Surroundings) -> Ladder {
     Ladder::new(
@@ -146,6 +148,38 @@ pub fn session(
 
 /// Connects once and says what was found, or why it did not work.
 pub async fn check(
+    config: &AccountConfig,
+    secret: Option<Secret>,
+    around: &Arc<Surroundings>,
+) -> Result<SafeText, CheckFailure> {
+    // A secret that is only tried is not kept yet, and `account login` changes no command.
+    let login = (secret.is_none() && config.secret_command.is_none())
+        .then(|| format!("`trialogue account login {}`", config.name));
+    attempt(config, secret, around)
+        .await
+        .map_err(|failure| match failure {
+            CheckFailure::Refused(why) => {
+                CheckFailure::Refused(advice(why.as_str(), login.as_deref()))
+            }
+            other => other,
+        })
+}
+
+/// The words of a refusal with the whole command that sets the secret, or without it where it does
+/// not help.
+fn advice(why: &str, login: Option<&str>) -> SafeText {
+    SafeText::prose(&match login {
+        Some(login) => why.replace(LOGIN, login),
+        None => why
+            .replace(&format!(" ({LOGIN}), then connect again"), " and try again")
+            .replace(
+                &format!(" with {LOGIN}, then connect again"),
+                " and try again",
+            ),
+    })
+}
+
+async fn attempt(
     config: &AccountConfig,
     secret: Option<Secret>,
     around: &Arc<Surroundings>,

@@ -9,6 +9,8 @@ use crate::domain::{
 
 /// Entries in one page.
 const PAGE: usize = 500;
+/// So many are named where a text means several.
+const CANDIDATES: usize = 6;
 
 /// All entries of a conversation, oldest first, page by page.
 pub struct Pages<'a> {
@@ -136,26 +138,59 @@ pub fn named<'a>(
     account: Option<&AccountId>,
     text: &str,
 ) -> Vec<&'a StoredConversation> {
-    let bare = |name: &str| name.trim().trim_start_matches('#').to_lowercase();
-    let wanted = bare(text);
     let of_account: Vec<_> = conversations
         .iter()
         .filter(|known| account.is_none_or(|account| known.account == *account))
         .collect();
-    let pick = |fits: &dyn Fn(&StoredConversation) -> bool| -> Vec<&'a StoredConversation> {
-        of_account
+    meant(&of_account, text, |known| {
+        (known.conversation.as_str(), known.info.name.as_str())
+    })
+}
+
+/// The same among anything that has an id and a name, in this order.
+pub fn meant<'a, T: Copy>(
+    known: &[T],
+    text: &str,
+    called: impl Fn(T) -> (&'a str, &'a str),
+) -> Vec<T> {
+    let bare = |name: &str| name.trim().trim_start_matches('#').to_lowercase();
+    let wanted = bare(text);
+    let pick = |fits: &dyn Fn(&str, &str) -> bool| -> Vec<T> {
+        known
             .iter()
             .copied()
-            .filter(|known| fits(known))
+            .filter(|item| {
+                let (id, name) = called(*item);
+                fits(id, name)
+            })
             .collect()
     };
-    let by_id = pick(&|known| known.conversation.as_str() == text);
+    let by_id = pick(&|id, _| id == text);
     if !by_id.is_empty() || wanted.is_empty() {
         return by_id;
     }
-    let by_name = pick(&|known| bare(known.info.name.as_str()) == wanted);
+    let by_name = pick(&|_, name| bare(name) == wanted);
     if !by_name.is_empty() {
         return by_name;
     }
-    pick(&|known| bare(known.info.name.as_str()).starts_with(&wanted))
+    pick(&|_, name| bare(name).starts_with(&wanted))
+}
+
+/// Why a text means no conversation, or more than one of these (id and name).
+pub fn not_one(text: &str, found: &[(&str, &str)]) -> String {
+    if found.is_empty() {
+        return format!("there is no conversation {text:?}; `trialogue list` shows them");
+    }
+    let mut names: Vec<String> = found
+        .iter()
+        .take(CANDIDATES)
+        .map(|(id, name)| format!("{name} (id {id})"))
+        .collect();
+    if found.len() > CANDIDATES {
+        names.push(format!("{} more", found.len() - CANDIDATES));
+    }
+    format!(
+        "several conversations fit {text:?}: {}; write more of the name, or the id",
+        names.join(", ")
+    )
 }

@@ -150,8 +150,8 @@ fn take_lock(path: &Path) -> Result<File, CloseReason> {
             Err(failed(
                 LinkFailure::Locked,
                 format!(
-                    "Another trialogue{holder} uses this runtime already. Close it there, or use a \
-                     second account with a state of its own."
+                    "Another trialogue{holder} uses this runtime already. Close it there, or add a \
+                     second account."
                 ),
             ))
         }

@@ -144,8 +144,9 @@ impl Address {
         if !is_secure && !is_loopback && !target.allow_plain {
             return Err(bad(
                 "The address is plain ws:// to another machine: secret and messages would travel \
-                 readable by others. Use wss://, or set `allow_plain = true` for the account if \
-                 the way there is protected (a tunnel, a private network)."
+                 readable by others. Use wss://, or set `allow_plain = true` for the account \
+                 (--allow-plain when adding it) if the way there is protected (a tunnel, a \
+                 private network)."
                     .into(),
             ));
         }
@@ -284,7 +285,8 @@ pub async fn dial(
                 return Err(failed(
                     LinkFailure::BadAddress,
                     "The address is plain ws:// and a proxy on another machine would carry it. Use \
-                     wss://, or set `allow_plain = true` for the account.",
+                     wss://, or set `allow_plain = true` for the account (--allow-plain when \
+                     adding it).",
                 ));
             }
             match timeout(limits.connect, through(proxy, address, config, limits)).await {

@@ -34,6 +34,17 @@ fn the_key_for_models_opens_the_profile_where_the_model_is_a_part_of_it() {
 }
 
 #[test]
+fn the_palette_finds_what_works_here_by_the_name_of_its_command() {
+    let desk = with_profile();
+    let found = palette::rows(&desk.state, "doctor");
+    assert!(
+        found
+            .iter()
+            .any(|row| row.label.as_str() == Action::Doctor.title())
+    );
+}
+
+#[test]
 fn a_working_folder_is_a_whole_path() {
     let mut desk = with_profile();
     let mut enter = |text: &str| {

@@ -20,7 +20,7 @@ fn what_is_wrong_is_said_with_its_line_and_what_was_probably_meant() {
     std::fs::create_dir_all(config.join("themes")).unwrap();
     std::fs::write(
         config.join("config.toml"),
-        "# mine\nmuose = true\nkeys = \"vmi\"\n\n[[account]]\nname = \"a\"\nkind = \"iris\"\nuri = \"x\"\n",
+        "# mine\nmuose = true\nkeys = \"vmi\"\ntheme = \"nrd\"\n\n[[account]]\nname = \"a\"\nkind = \"iris\"\nuri = \"x\"\n",
     )
     .unwrap();
     std::fs::write(
@@ -36,7 +36,9 @@ fn what_is_wrong_is_said_with_its_line_and_what_was_probably_meant() {
         "did you mean `mouse`",
         "config.toml:3: keys",
         "did you mean `vim`",
-        "config.toml:8: account.uri",
+        "config.toml:4: theme",
+        "did you mean `nord`",
+        "config.toml:9: account.uri",
         "did you mean `url`",
         "keys.toml:2",
         "mine.toml",
@@ -116,4 +118,77 @@ fn paths_version_help_and_pages_are_printed() {
     let count = std::fs::read_dir(&folder).unwrap().count();
     assert!(count > 15, "{count} pages");
     assert!(folder.join("trialogue-config.5").exists());
+}
+
+#[test]
+fn a_fresh_profile_has_an_empty_list_and_says_why() {
+    let home = tempfile::tempdir().unwrap();
+    for arguments in [&["list"][..], &["list", "--json"], &["search", "word"]] {
+        let (code, out, said) = run(home.path(), arguments);
+        assert_eq!((code, out.as_str()), (Some(0), ""), "{arguments:?}");
+        assert!(said.contains("no history yet"), "{said}");
+    }
+}
+
+#[test]
+fn options_of_every_command_stand_apart_from_its_own() {
+    let home = tempfile::tempdir().unwrap();
+    let (_, help, _) = run(home.path(), &["send", "--help"]);
+    let (own, every) = help.split_once("Options of every command:").unwrap();
+    assert!(
+        own.contains("--attach") && own.contains("--timeout"),
+        "{own}"
+    );
+    assert!(every.contains("--no-mouse") && !own.contains("--no-mouse"));
+    assert!(!every.contains("--attach"), "{every}");
+}
+
+#[test]
+fn advice_fits_what_is_being_done() {
+    let home = tempfile::tempdir().unwrap();
+    let served = Served::start(home.path(), "127.0.0.1:0", &["speed=400"]);
+    for protocol in ["iris", "pheby"] {
+        let url = &served.gateway(protocol).url;
+        let add = ["account", "add", protocol, "new", url, "--no-keyring"];
+        let output = command(home.path(), &add)
+            .env("TRIALOGUE_SECRET_NEW", "wrong")
+            .output()
+            .unwrap();
+        let said = text(&output.stderr);
+        assert!(said.contains("nothing was saved"), "{said}");
+        assert!(!said.contains("account login"), "{said}");
+    }
+    let plain = [
+        "account",
+        "add",
+        "iris",
+        "far",
+        "ws://192.0.2.1",
+        "--no-keyring",
+    ];
+    let output = command(home.path(), &plain)
+        .env("TRIALOGUE_SECRET_FAR", "secret")
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("--allow-plain") && !said.contains(".."),
+        "{said}"
+    );
+
+    let add = [
+        "account",
+        "add",
+        "omi",
+        "local",
+        "--no-check",
+        "--",
+        "false",
+    ];
+    assert_eq!(run(home.path(), &add).0, Some(0));
+    let (code, page, _) = run(home.path(), &["doctor", "--no-keyring"]);
+    assert_eq!(code, Some(1), "{page}");
+    assert!(page.contains("The runtime ended with code 1"), "{page}");
+    assert!(page.contains("Does its program run"), "{page}");
+    assert!(!page.contains("Does the server run"), "{page}");
 }

@@ -28,6 +28,41 @@ fn the_last_messages_come_from_the_server_or_from_what_is_kept() {
 }
 
 #[test]
+fn the_beginning_of_a_name_is_enough_for_every_command() {
+    let profile = Profile::new("iris", &["speed=400"]);
+    profile.says(&["send", "-c", "Suppo", "hello"]);
+    profile.says(&["tail", "suppo", "-n", "1"]);
+    profile.says(&["export", "#suppo", "--offline"]);
+    // Two conversations that begin alike are both named, and nothing is sent.
+    let names: Vec<String> = json_lines(&profile.says(&["list", "--json"]))
+        .iter()
+        .map(|line| line["name"].as_str().unwrap().to_lowercase())
+        .collect();
+    let first = |name: &String| name.chars().next();
+    let alike = names
+        .iter()
+        .find(|name| {
+            names
+                .iter()
+                .filter(|other| first(other) == first(name))
+                .count()
+                > 1
+        })
+        .unwrap();
+    let begin = first(alike).unwrap().to_string();
+    for arguments in [
+        &["send", "-c", &begin, "hello"][..],
+        &["tail", &begin],
+        &["tail", &begin, "--offline"],
+    ] {
+        let output = profile.run(arguments);
+        let said = text(&output.stderr).to_lowercase();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("several") && said.contains(alike), "{said}");
+    }
+}
+
+#[test]
 fn an_answer_that_another_client_asked_for_is_heard() {
     for protocol in ["pheby", "iris"] {
         let profile = Profile::new(protocol, &["speed=400"]);

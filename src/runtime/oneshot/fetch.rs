@@ -2,7 +2,7 @@
 //! older pages as far as they are wanted. Everything goes through the state into the store, as if
 //! a reader had scrolled; nothing is marked as read.
 
-use super::{Signals, named_or_begun};
+use super::{Signals, named};
 use crate::app::{self, Step};
 use crate::domain::{
     AccountId, CommandOutcome, ConversationId, DirectoryEvent, EntryBody, LinkEvent, LinkState,
@@ -170,7 +170,7 @@ impl Fetch<'_> {
         }
         let id = match &self.conversation {
             Some(id) => id.clone(),
-            None => match named_or_begun(account, self.wanted) {
+            None => match named(account, self.wanted) {
                 Ok(id) => self.conversation.insert(id).clone(),
                 Err(why) => {
                     self.ended = Some(Fetched::Unusable(why));

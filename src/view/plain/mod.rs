@@ -109,7 +109,10 @@ impl Narrator {
                 LinkState::Connecting | LinkState::Syncing => continue,
                 LinkState::Waiting { reason, .. } => (
                     "no connection",
-                    format!(": {}. It is tried again.", one(reason.as_str())),
+                    format!(
+                        ": {}. It is tried again.",
+                        one(reason.as_str()).trim_end_matches('.')
+                    ),
                 ),
                 LinkState::Refused { reason } => ("refused", format!(": {}", one(reason.as_str()))),
                 LinkState::NeedsLogin(need) => {
