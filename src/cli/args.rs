@@ -178,7 +178,7 @@ pub struct Search {
     /// Only in this account
     #[arg(short, long, value_name = "ACCOUNT")]
     pub account: Option<String>,
-    /// Only in this conversation, by name or id
+    /// Only in this conversation, by name, its beginning or id
     #[arg(short, long, value_name = "CONVERSATION")]
     pub conversation: Option<String>,
     /// At most so many
@@ -192,7 +192,7 @@ pub struct Search {
 /// `trialogue export`
 #[derive(Debug, Args)]
 pub struct Export {
-    /// The conversation by name or id
+    /// The conversation by name, its beginning or id
     pub conversation: String,
     /// The account; may be left out when there is only one
     #[arg(short, long, value_name = "ACCOUNT")]
@@ -222,7 +222,7 @@ pub enum ExportFormat {
 /// `trialogue tail`
 #[derive(Debug, Args)]
 pub struct Tail {
-    /// The conversation by name or id
+    /// The conversation by name, its beginning or id
     pub conversation: String,
     /// The account; may be left out when there is only one
     #[arg(short, long, value_name = "ACCOUNT")]
@@ -252,7 +252,7 @@ pub struct Listen {
     /// Only this account
     #[arg(short, long, value_name = "ACCOUNT")]
     pub account: Option<String>,
-    /// Only this conversation, by name or id
+    /// Only this conversation, by name, its beginning or id
     #[arg(short, long, value_name = "CONVERSATION")]
     pub conversation: Option<String>,
     /// Print JSON, one a line
@@ -445,7 +445,7 @@ pub struct Send {
     /// The account; may be left out when there is only one
     #[arg(short, long, value_name = "ACCOUNT")]
     pub account: Option<String>,
-    /// The conversation by name or id
+    /// The conversation by name, its beginning or id
     #[arg(short, long, value_name = "CONVERSATION")]
     pub conversation: Option<String>,
     /// Attach a file (may be repeated)
