@@ -244,7 +244,8 @@ fn an_account_without_a_secret_says_so_and_ends() {
             .output()
             .unwrap();
         assert_eq!(output.status.code(), Some(4), "{arguments:?}");
-        let said = text(&output.stderr);
+        // What a link is at is a line of what is listened to.
+        let said = text(&[output.stdout, output.stderr].concat());
         assert!(
             said.contains("no secret was found"),
             "{arguments:?}: {said}"
