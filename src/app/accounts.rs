@@ -576,9 +576,9 @@ pub fn on_sync(
             });
             Vec::new()
         }
-        SyncEvent::Done { count } => {
+        SyncEvent::Done => {
             super::runs::caught_up(state, now, account);
-            attention::caught_up(state, account, count)
+            attention::caught_up(state, account)
         }
         SyncEvent::ServerLostState => {
             let label = state

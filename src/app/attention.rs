@@ -5,12 +5,14 @@ use super::effect::Effect;
 use super::state::{Bell, Redraw, State};
 use crate::domain::{
     AccountId, Author, Committed, ConversationId, Decision, MessageKey, MessageSort, Notice,
-    NoticeKind, Provenance, Question, RunOutcome, Severity, Unread,
+    NoticeKind, Provenance, Question, RunOutcome, Severity, TimelineEvent, Unread,
 };
 use crate::text::{SafeText, truncate};
 
 /// Bells that wait for the store at most.
 const BELLS: usize = 256;
+/// Replayed messages that wait for the store at most, for each account.
+const MISSED: usize = 4096;
 /// Cells of a notification's words.
 const WORDS: usize = 160;
 
@@ -155,6 +157,14 @@ pub fn on_committed(state: &mut State, committed: Committed) -> Vec<Effect> {
         of.unread = unread;
         state.redraw(Redraw::Paced);
     }
+    if let Some(of) = state.account_mut(&account) {
+        for remote in &committed.new_messages {
+            let name = (id.clone(), remote.clone());
+            if of.missed.waiting.remove(&name).is_some() {
+                of.missed.new += 1;
+            }
+        }
+    }
     for remote in &committed.new_messages {
         bell(state, &account, &id, remote).is_new = true;
     }
@@ -261,22 +271,97 @@ pub(super) fn announced(
     }
 }
 
-/// What was missed while the link was down is here.
-pub(super) fn caught_up(state: &mut State, account: &AccountId, count: usize) -> Vec<Effect> {
-    if count == 0 {
-        return Vec::new();
+/// Notes a message of a replay that was not announced yet. It is told with the others once the
+/// store has said whether it is new.
+pub(super) fn replayed(
+    state: &mut State,
+    account: &AccountId,
+    provenance: &Provenance,
+    event: &TimelineEvent,
+) {
+    let Provenance::Replayed {
+        was_announced: false,
+        ..
+    } = provenance
+    else {
+        return;
+    };
+    let (conversation, remote) = match event {
+        TimelineEvent::Upserted {
+            conversation,
+            message,
+        } => (conversation, message.remote.as_ref()),
+        TimelineEvent::Patched {
+            conversation,
+            remote,
+            ..
+        }
+        | TimelineEvent::Ended {
+            conversation,
+            remote,
+            ..
+        } => (conversation, Some(remote)),
+        _ => return,
+    };
+    let commit = state.commits.asked + 1;
+    if let Some(remote) = remote
+        && let Some(of) = state.account_mut(account)
+        && of.missed.waiting.len() < MISSED
+    {
+        let name = (conversation.clone(), remote.clone());
+        of.missed.waiting.insert(name, commit);
     }
-    let label = state
-        .account(account)
-        .map(|of| of.account.label.as_str().to_owned())
-        .unwrap_or_default();
-    let words = format!("{count} new while away");
-    state.say(Severity::Info, format!("{label}: {words}"));
-    if state.screen.is_focused == Some(false) {
-        announce(state, account, &label, &words)
-    } else {
-        Vec::new()
+}
+
+/// The store answered the oldest commit. What it could not write comes with a later one.
+pub(super) fn on_commit_answered(state: &mut State, is_written: bool) -> Vec<Effect> {
+    let answered = (state.commits.answered + 1).min(state.commits.asked);
+    state.commits.answered = answered;
+    for of in &mut state.accounts {
+        let missed = &mut of.missed;
+        if is_written {
+            missed.waiting.retain(|_, commit| *commit > answered);
+        } else {
+            let late = missed.waiting.values_mut().chain(&mut missed.told_after);
+            for commit in late {
+                *commit = (*commit).max(answered + 1);
+            }
+        }
     }
+    tell_missed(state)
+}
+
+/// Everything that was missed while the link was down was replayed. It is told when it is written.
+pub(super) fn caught_up(state: &mut State, account: &AccountId) -> Vec<Effect> {
+    let commit = state.commits.asked + u64::from(!state.batch.writes.is_empty());
+    if let Some(of) = state.account_mut(account) {
+        of.missed.told_after = Some(commit);
+    }
+    tell_missed(state)
+}
+
+/// Tells once what a replay brought, when the store has had all of it.
+fn tell_missed(state: &mut State) -> Vec<Effect> {
+    let answered = state.commits.answered;
+    let mut due = Vec::new();
+    for of in &mut state.accounts {
+        if of.missed.told_after.is_some_and(|after| after <= answered) {
+            of.missed.told_after = None;
+            let count = std::mem::take(&mut of.missed.new);
+            if count > 0 {
+                due.push((of.account.id.clone(), of.account.label.clone(), count));
+            }
+        }
+    }
+    let mut effects = Vec::new();
+    for (account, label, count) in due {
+        let words = format!("{count} new while away");
+        state.say(Severity::Info, format!("{label}: {words}"));
+        if state.screen.is_focused == Some(false) {
+            effects.extend(announce(state, &account, label.as_str(), &words));
+        }
+    }
+    effects
 }
 
 /// Unread messages and waiting decisions over all accounts, muted conversations left out.

@@ -28,6 +28,7 @@ impl State {
     pub fn commit(&mut self, then: Vec<Effect>) -> Effect {
         let batch = std::mem::take(&mut self.batch);
         self.batch.redraw = batch.redraw;
+        self.commits.asked += 1;
         Effect::Commit {
             writes: batch.writes,
             durability: batch.durability,

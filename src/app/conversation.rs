@@ -182,6 +182,7 @@ pub fn on_event(
     provenance: &Provenance,
     event: TimelineEvent,
 ) -> Vec<Effect> {
+    attention::replayed(state, account, provenance, &event);
     match event {
         TimelineEvent::Upserted {
             conversation,

@@ -44,6 +44,8 @@ pub struct State {
     pub stale_asked: Option<Moment>,
     /// The window title that was set last.
     pub title: SafeText,
+    /// How far the store is with what it was given.
+    pub commits: Commits,
     /// What may ring once the store says that it is new.
     pub bells: Vec<Bell>,
     /// The store said no to a write; windows are not shortened any more, so that nothing is lost.
@@ -63,6 +65,25 @@ pub struct Batch {
     pub writes: Vec<Write>,
     pub durability: Durability,
     pub redraw: Redraw,
+}
+
+/// Commits since the start of the program. The store answers them in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Commits {
+    pub asked: u64,
+    pub answered: u64,
+}
+
+/// Messages that a server replays. The driver cannot know which of them an earlier run of the
+/// program had; the store can.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Missed {
+    /// Which were replayed, each with the commit that writes it.
+    pub waiting: BTreeMap<(ConversationId, RemoteId), u64>,
+    /// How many of them were new so far.
+    pub new: usize,
+    /// The replay is over: the commit after which the number is told.
+    pub told_after: Option<u64>,
 }
 
 /// A message that came in live and outside a run. It rings when it is complete and the store says
@@ -240,6 +261,8 @@ pub struct AccountState {
     pub links: u32,
     /// The shell's delay before the next attempt began here, for the words in the sidebar.
     pub last_failure: Option<SafeText>,
+    /// What is being replayed, until it is told.
+    pub missed: Missed,
 }
 
 /// Why a queued message does not go when its turn comes.
@@ -425,6 +448,7 @@ impl State {
             wake: None,
             stale_asked: None,
             title: SafeText::default(),
+            commits: Commits::default(),
             bells: Vec::new(),
             store_fails: false,
             store_retry: None,
@@ -497,6 +521,7 @@ impl AccountState {
             ready_since: None,
             links: 0,
             last_failure: None,
+            missed: Missed::default(),
         }
     }
 }

@@ -23,12 +23,15 @@ pub fn on_reply(state: &mut State, now: Moment, reply: StoreReply) -> Vec<Effect
                 .into_iter()
                 .flat_map(|committed| attention::on_committed(state, committed))
                 .collect();
+            effects.extend(attention::on_commit_answered(state, true));
             effects.extend(store_works(state, now));
             effects
         }
         StoreReply::LookupFailed { lookup, reason } => lookup_failed(state, now, *lookup, &reason),
         StoreReply::CommitFailed { reason, commands } => {
-            commit_failed(state, now, &reason, &commands)
+            let mut effects = attention::on_commit_answered(state, false);
+            effects.extend(commit_failed(state, now, &reason, &commands));
+            effects
         }
     }
 }

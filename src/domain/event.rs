@@ -326,8 +326,8 @@ pub enum SyncEvent {
     /// A fact under a name that only the driver reads; none removes it. It comes back in
     /// `Resume::facts` at the next start.
     Kept { name: String, value: Option<String> },
-    /// Missed frames were all replayed; `count` of them were new to this device.
-    Done { count: usize },
+    /// Missed frames were all replayed. How many messages of them were new, the store knows.
+    Done,
     /// The server lost its state: directory and history are loaded anew.
     ServerLostState,
 }

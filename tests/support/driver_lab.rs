@@ -1207,7 +1207,7 @@ fn topic_line(topic: &Topic) -> String {
         }
         Topic::Sync(event) => match event {
             SyncEvent::Kept { name, value } => format!("keep {name}={value:?}"),
-            SyncEvent::Done { count } => format!("synced {count}"),
+            SyncEvent::Done => "synced".to_owned(),
             SyncEvent::ServerLostState => "server lost its state".to_owned(),
         },
         Topic::Outcome { command, outcome } => {

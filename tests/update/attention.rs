@@ -1,6 +1,7 @@
 //! What rings, what counts, what is read.
 
 use crate::desk::*;
+use trialogue::app::event::StoreReply;
 use trialogue::app::{Effect, Event};
 use trialogue::domain::*;
 use trialogue::input::TerminalEvent;
@@ -88,9 +89,92 @@ fn a_replay_rings_once_for_all_that_was_missed() {
         );
     }
     assert_eq!(rung(&mut desk), 0);
-    desk.live(Topic::Sync(SyncEvent::Done { count: 3 }));
+    desk.live(Topic::Sync(SyncEvent::Done));
     assert_eq!(rung(&mut desk), 1);
     assert_eq!(unread(&desk, "side"), Unread::Count(3));
+}
+
+fn replay(desk: &mut Desk, remotes: &[&str]) {
+    for remote in remotes {
+        desk.topic(
+            Provenance::Replayed {
+                cursor: "1".into(),
+                was_announced: false,
+            },
+            upserted_in("side", agent(remote, "words")),
+        );
+    }
+}
+
+#[test]
+fn what_an_earlier_run_of_the_program_had_is_not_told_as_missed() {
+    let mut desk = Desk::new();
+    desk.live(upserted_in("side", agent("m1", "words")));
+    desk.live(upserted_in("side", agent("m2", "words")));
+    // Quit and started again, where the server repeats what was already seen live.
+    let mut desk = Desk::on(desk.store.clone(), 2);
+    look_away(&mut desk);
+    replay(&mut desk, &["m1", "m2"]);
+    desk.live(Topic::Sync(SyncEvent::Done));
+    assert_eq!(rung(&mut desk), 0);
+    assert_eq!(desk.toasts(), Vec::<&str>::new());
+    // Once more, and now there is something that was missed.
+    let mut desk = Desk::on(desk.store.clone(), 3);
+    look_away(&mut desk);
+    replay(&mut desk, &["m1", "m2", "m3"]);
+    desk.live(Topic::Sync(SyncEvent::Done));
+    assert_eq!(rung(&mut desk), 1);
+    assert_eq!(desk.toasts(), ["work: 1 new while away"]);
+    // The next replay of the same says nothing.
+    replay(&mut desk, &["m1", "m2", "m3"]);
+    desk.live(Topic::Sync(SyncEvent::Done));
+    assert_eq!(rung(&mut desk), 0);
+}
+
+#[test]
+fn what_was_missed_is_told_when_the_store_has_all_of_it() {
+    let mut desk = Desk::new();
+    look_away(&mut desk);
+    // The message and the end of its replay come in one batch.
+    let missed = AccountEvent {
+        provenance: Provenance::Replayed {
+            cursor: "1".into(),
+            was_announced: false,
+        },
+        topic: upserted_in("side", agent("m1", "words")),
+    };
+    let mut effects = Vec::new();
+    for event in [missed, AccountEvent::live(Topic::Sync(SyncEvent::Done))] {
+        effects.extend(trialogue::app::update::update(
+            &mut desk.state,
+            desk.now,
+            Event::Account {
+                account: account_id(),
+                event: Box::new(event),
+            },
+        ));
+    }
+    assert!(effects.is_empty());
+    assert_eq!(desk.toasts(), Vec::<&str>::new());
+    // The disk is full at first; the store tells what it kept with its next answer.
+    desk.store_is_full = true;
+    desk.finish(effects);
+    assert_eq!(rung(&mut desk), 0);
+    desk.state.write(Write::Ui {
+        name: "any".to_owned(),
+        value: String::new(),
+    });
+    trialogue::app::update::flush(&mut desk.state);
+    desk.event(Event::Store(StoreReply::Committed(vec![Committed {
+        account: account_id(),
+        conversation: id("side"),
+        new_messages: vec!["m1".into()],
+        unread: Unread::Count(1),
+        newest_order: 1,
+        last_activity_ms: 0,
+    }])));
+    assert_eq!(rung(&mut desk), 1);
+    assert!(desk.toasts().contains(&"work: 1 new while away"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::app::screen::{Pane, choose, drawer, popups, search};
 use crate::app::slash::{self, Local, LocalCommand, Typed};
 use crate::app::state::State;
 use crate::app::{Action, Effect};
-use crate::domain::{AnswerWay, Durability, Lookup, Moment, RunPhase, Severity, Write};
+use crate::domain::{AnswerWay, Lookup, Moment, RunPhase, Severity, Write};
 use crate::text::SafeText;
 use std::time::Duration;
 
@@ -375,9 +375,8 @@ fn clear_or_stop_or_quit(state: &mut State, now: Moment) -> Vec<Effect> {
         of.composer.reply_to = None;
         of.composer.files.clear();
         state.screen.quit_asked = None;
-        let mut writes = Vec::new();
         if !text.trim().is_empty() {
-            writes.push(Write::Input {
+            state.write_fully(Write::Input {
                 account,
                 conversation: id,
                 text: text.clone(),
@@ -386,11 +385,7 @@ fn clear_or_stop_or_quit(state: &mut State, now: Moment) -> Vec<Effect> {
             remember_kill(state, Some(text));
             state.say(Severity::Info, "Cleared; Up or undo brings it back.");
         }
-        return vec![Effect::Commit {
-            writes,
-            durability: Durability::Full,
-            then: Vec::new(),
-        }];
+        return vec![state.commit(Vec::new())];
     }
     let runs = of
         .run

@@ -8,7 +8,7 @@ use super::turns::Sign;
 use super::{Asked, Iris};
 use crate::domain::{
     Author, CommandId, CommandOutcome, ConversationId, Footer, IncomingMessage, MessageSort,
-    Moment, Part, Provenance, RefusalCode, RemoteId, Reply, TextPatch, TimelineEvent, Topic,
+    Moment, Part, RefusalCode, RemoteId, Reply, TextPatch, TimelineEvent, Topic,
 };
 use crate::protocol::decode::{shown, sort};
 use crate::text::SafeText;
@@ -215,7 +215,6 @@ impl Iris {
             let of = self.lanes.lane(&lane);
             of.guessed = of.guessed.saturating_sub(1);
         }
-        self.count_news(&lane, &remote);
         if !is_repeat {
             self.picked(&lane);
         }
@@ -235,18 +234,6 @@ impl Iris {
         }));
         self.touch(now, &lane, ts);
         self.check_turn(now, &lane);
-    }
-
-    /// Words of a replay that nobody here has seen yet are told together when it is over.
-    fn count_news(&mut self, lane: &ConversationId, message: &RemoteId) {
-        if let Provenance::Replayed {
-            was_announced: false,
-            ..
-        } = self.provenance
-            && !self.lanes.lane(lane).has_ended(message)
-        {
-            self.session.news += 1;
-        }
     }
 
     /// A message of the person, from here or from another device. The own one is recognised by its
@@ -406,7 +393,6 @@ impl Iris {
         let remote = RemoteId::from(stop.message_id.as_str());
         let text = shown(&stop.final_text);
         let footer = footer(&stop.runtime, stop.model.as_deref(), stop.tokens);
-        self.count_news(&lane, &remote);
         let is_replay = self.is_replay();
         let is_repeat = self.lanes.lane(&lane).has_ended(&remote);
         self.resume_message(&lane, &remote);

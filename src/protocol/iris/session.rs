@@ -66,8 +66,6 @@ pub(super) struct Session {
     /// Notifications up to this time were announced while the link stood.
     pub(super) announced_ts: i64,
     replayed: u64,
-    /// Replayed words that nobody here has seen yet.
-    pub(super) news: usize,
     /// The gateway said that it restarts.
     restarts: bool,
     /// Counts links.
@@ -99,7 +97,6 @@ impl Session {
             announced: 0,
             announced_ts: number("announced_ts").unwrap_or(0),
             replayed: 0,
-            news: 0,
             restarts: false,
             link: 0,
             ready_at: None,
@@ -221,7 +218,6 @@ impl Iris {
         self.session.announced = ack.last_pushed_cursor;
         self.session.reached = None;
         self.session.replayed = 0;
-        self.session.news = 0;
         self.session.caps = ack.server_caps;
         self.session.stops = false;
         self.say(Topic::Link(LinkEvent::IdentityKnown(Identity {
@@ -317,10 +313,9 @@ impl Iris {
     fn be_ready(&mut self, now: Moment) {
         self.session.stage = Stage::Ready;
         self.session.ready_at = Some(now);
-        let count = self.session.news;
         self.drop_cut_decisions();
         self.open_replayed_decisions(now);
-        self.say(Topic::Sync(SyncEvent::Done { count }));
+        self.say(Topic::Sync(SyncEvent::Done));
         self.resume_turns(now);
         self.tell_link(LinkState::Ready);
         self.load_catalog(now, None);
