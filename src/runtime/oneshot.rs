@@ -483,7 +483,8 @@ impl OneShot<'_> {
             }
             None => {
                 self.ended = Some(Ended::NeedsDecision(
-                    "the agent waits for a decision; answer it in trialogue, or use --on-approval"
+                    "the agent waits for a decision; answer it in trialogue, or use --on-approval \
+                     (a runtime of this machine ends here, and its run with it)"
                         .into(),
                 ));
             }

@@ -87,7 +87,10 @@ fn ways_to_sign_in(need: &LoginNeed) -> String {
         text = format!("{text}\n\n{}", need.hint);
     }
     for method in &need.methods {
-        text = format!("{text}\n\nOr with {}: {}", method.name, method.detail);
+        text = match method.detail.as_str() {
+            "" => format!("{text}\n\nOr: {}", method.name),
+            detail => format!("{text}\n\nOr with {}: {detail}", method.name),
+        };
     }
     text
 }
