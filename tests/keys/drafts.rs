@@ -171,6 +171,7 @@ fn an_automation_channel_takes_no_text() {
 fn what_the_server_cannot_do_is_said() {
     let mut desk = Desk::new();
     desk.home().account.capabilities.models = Support::No("this server has one model");
+    desk.home().account.capabilities.profile = Support::No("this server has one model");
     desk.press("ctrl-x m");
     assert_eq!(desk.popup(), "");
     assert!(
