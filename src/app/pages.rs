@@ -53,7 +53,11 @@ pub fn merge_page(merger: &mut Merger<'_>, page: &HistoryPage, may_grow: bool) -
     }
     let first_match = matches.iter().flatten().next().copied();
     if page.is_authoritative && !is_start_page {
-        drop_missing(merger, page, &matches, first_match);
+        // Where a stray stands says nothing about where the page begins.
+        let first_placed = (0..matches.len())
+            .filter(|row| !strays.contains(row))
+            .find_map(|row| matches[row]);
+        drop_missing(merger, page, &matches, first_placed.or(first_match));
     }
     // From here on entries are named by key, because places move.
     let anchors: Vec<Option<MessageKey>> = matches;

@@ -504,3 +504,20 @@ fn a_message_that_gets_its_name_twice_stays() {
         assert_eq!(desk.lines(), ["agent: a"]);
     }
 }
+
+#[test]
+fn what_history_lost_goes_though_another_row_is_found_out_of_order() {
+    let mut desk = Desk::new();
+    desk.live(patched("m0", "abc"));
+    desk.live(patched("m1", "abc"));
+    let before = snapshot(vec![agent("h3", "three"), agent("h4", "four")]);
+    desk.topic(Provenance::Snapshot, shot(before));
+    let mut after = snapshot(vec![agent("h0", "abc"), agent("h3", "three")]);
+    after.page.older = Some(PageToken::new("h0"));
+    desk.topic(Provenance::Snapshot, shot(after));
+    assert_eq!(
+        desk.lines(),
+        ["agent: abc", "agent: three", "agent: abc (cut)"],
+        "the fourth was deleted meanwhile"
+    );
+}
