@@ -7,7 +7,10 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=src/build.rs");
-    println!("cargo::rerun-if-changed=.cargo_vcs_info.json");
+    // A file that is not there would count as changed, and build all of us anew each time.
+    if Path::new(".cargo_vcs_info.json").exists() {
+        println!("cargo::rerun-if-changed=.cargo_vcs_info.json");
+    }
     println!("cargo::rerun-if-env-changed=TRIALOGUE_COMMIT");
     let number = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
     let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
