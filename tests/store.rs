@@ -280,6 +280,52 @@ fn an_echo_that_came_before_its_acknowledgement_is_one_message_afterwards() {
 }
 
 #[test]
+fn a_message_that_another_program_tells_is_the_one_that_was_sent_from_here() {
+    on_both(|store| {
+        let mut own = message(1, 10, Author::User, "hello");
+        own.remote = None;
+        own.delivery = Some(Delivery::Uncertain);
+        own.command = Some(CommandId(5));
+        let unsent = OutboxRecord {
+            text: "hello".to_owned(),
+            ..outbox_record(1, 1)
+        };
+        let sent = vec![put(entry_of(own.clone())), Write::Outbox(Box::new(unsent))];
+        commit(store, sent);
+        let told = message(7, 20, Author::User, " hello\n");
+        commit(store, vec![put(entry_of(told.clone()))]);
+        own.remote = told.remote.clone();
+        own.delivery = Some(Delivery::Accepted);
+        own.body = told.body.clone();
+        own.sent_at_ms = told.sent_at_ms;
+        assert_eq!(all(store), vec![entry_of(own.clone())]);
+        assert_eq!(start(store).outbox, [], "nothing waits for it any more");
+        // Who told it writes it again, and its sender, who never learned the id.
+        commit(store, vec![put(entry_of(told))]);
+        assert_eq!(all(store), vec![entry_of(own.clone())]);
+        let mut late = own.clone();
+        late.remote = None;
+        commit(store, vec![put(entry_of(late))]);
+        assert_eq!(all(store), vec![entry_of(own)]);
+    });
+}
+
+#[test]
+fn an_equal_text_from_another_time_is_another_message() {
+    on_both(|store| {
+        let mut own = message(1, 10, Author::User, "yes");
+        own.remote = None;
+        own.delivery = Some(Delivery::Accepted);
+        commit(store, vec![put(entry_of(own))]);
+        let mut told = message(2, 20, Author::User, "yes");
+        told.sent_at_ms = Some(5_000_000_000);
+        told.seen_at_ms = 5_000_000_000;
+        commit(store, vec![put(entry_of(told))]);
+        assert_eq!(summary(&all(store)), ["1@10:yes", "2@20:yes"]);
+    });
+}
+
+#[test]
 fn the_same_call_replaces_the_tool() {
     on_both(|store| {
         let tool = |key: u64, order: i64, name: &'static str| {

@@ -104,6 +104,16 @@ fn apply(
             keys: changes.gone,
         });
     }
+    // Before the entries: another run of the program may have written the message under a key of
+    // its own, and only the id that it came in with leads there.
+    for (from, to) in changes.renamed {
+        writes.push(Write::Rekeyed {
+            account: account.clone(),
+            conversation: id.clone(),
+            from,
+            to,
+        });
+    }
     let timeline = &mut of.timeline;
     let mut written = changes.written;
     for key in changes.grown {

@@ -208,6 +208,38 @@ fn uncertain(
     Vec::new()
 }
 
+/// Nobody waits for the outcome of a message any more, because this run of the program ends. What
+/// waits here is dropped, since nobody asks for it later; what is on its way is uncertain. Returns
+/// what it was left as; none when its row is done.
+pub fn give_up(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    key: MessageKey,
+) -> (Option<Delivery>, Vec<Effect>) {
+    let Some(row) = state
+        .account(account)
+        .and_then(|of| of.outbox.iter().find(|row| row.key == key))
+    else {
+        return (None, Vec::new());
+    };
+    let (was, conversation) = (row.delivery.clone(), row.conversation.clone());
+    match was {
+        Delivery::Queued => {
+            let effects = super::outbox::discard(state, now, account, key);
+            (Some(Delivery::Queued), effects)
+        }
+        Delivery::InFlight => {
+            let mut effects = uncertain(state, now, account, &conversation, key);
+            effects.push(state.commit(Vec::new()));
+            (Some(Delivery::Uncertain), effects)
+        }
+        Delivery::Accepted | Delivery::Read | Delivery::Uncertain | Delivery::Failed(_) => {
+            (Some(was), Vec::new())
+        }
+    }
+}
+
 /// Another run is active: the message goes back to the head of the queue. After a run of ours or of
 /// another device it goes by itself; after work the server took up by itself, the person decides.
 fn run_is_active(

@@ -28,7 +28,7 @@ use crate::domain::{
 };
 use crate::text::SafeText;
 
-pub use super::delivery::{key_of, on_outcome, proven};
+pub use super::delivery::{give_up, key_of, on_outcome, proven};
 
 /// Distance between positions in the queue.
 const POSITION_STEP: i64 = 1 << 20;

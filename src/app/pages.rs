@@ -9,9 +9,11 @@
 //!    confirmed before and does not have any more. What was only seen live stays at its place.
 //! 3. Rows without an entry are inserted after the row before them, and before whatever came in
 //!    here later than they were sent.
-//! 4. A page that does not join on to older entries leaves a gap, which knows how to be filled.
+//! 4. A message that another run of the program wrote down as well, before history gave it an id,
+//!    is a double of an entry that a row was matched with, and goes.
+//! 5. A page that does not join on to older entries leaves a gap, which knows how to be filled.
 
-use super::timeline::{Merger, Slot, same_text};
+use super::timeline::{Merger, Slot, may_have_arrived, same_text};
 use crate::domain::{
     Author, Delivery, Entry, EntryBody, HistoryPage, IncomingMessage, Message, MessageKey,
     MessageSort, PageToken, ToolStatus,
@@ -71,6 +73,7 @@ pub fn merge_page(merger: &mut Merger<'_>, page: &HistoryPage, may_grow: bool) -
     for row in strays {
         settle_stray(merger, &anchors, row);
     }
+    drop_doubles(merger, page, &anchors);
     let inserted_first = insert_missing(merger, page, &anchors, gap, is_start_page);
     let start = first_match.or(inserted_first);
     settle_tokens(
@@ -268,6 +271,79 @@ fn drop_missing(
             merger.remove(slot);
         }
     }
+}
+
+/// Removes entries that are a second copy of one that a row was matched with. Several runs of the
+/// program can write the same message: one as it sends or receives it, another as the server tells
+/// it. The copy that came first has no id of history, and no row of its own.
+fn drop_doubles(merger: &mut Merger<'_>, page: &HistoryPage, anchors: &[Option<MessageKey>]) {
+    let matched: std::collections::BTreeSet<MessageKey> =
+        anchors.iter().flatten().copied().collect();
+    let mut doubles: Vec<(MessageKey, MessageKey)> = Vec::new();
+    let copies = merger.timeline.entries.iter().filter(|entry| {
+        !matched.contains(&entry.key)
+            && entry
+                .message()
+                .is_some_and(|message| is_without_row(message, page.is_authoritative))
+    });
+    for entry in copies {
+        let Some(copy) = entry.message() else {
+            continue;
+        };
+        let original = page.messages.iter().zip(anchors).find_map(|(row, anchor)| {
+            let of = merger.timeline.entry((*anchor)?)?.message()?;
+            let is_taken = doubles.iter().any(|(_, taken)| *taken == of.key);
+            (!is_taken && is_double(copy, of, row)).then_some(of.key)
+        });
+        if let Some(original) = original {
+            doubles.push((entry.key, original));
+        }
+    }
+    for (key, original) in doubles {
+        let Some(slot) = merger.timeline.find_key(key) else {
+            continue;
+        };
+        let copy = merger.timeline.at(slot).and_then(Entry::message).cloned();
+        merger.remove(slot);
+        let own = copy.filter(|copy| copy.delivery.is_some());
+        if let Some(own) = own
+            && let Some(slot) = merger.timeline.find_key(original)
+            && let Some(message) = merger.timeline.at_mut(slot).and_then(Entry::message_mut)
+        {
+            message.delivery = Some(Delivery::Accepted);
+            message.command = message.command.or(own.command);
+            merger.changes.written.insert(original);
+            merger.changes.proven.push(key);
+        }
+    }
+}
+
+/// Whether history never gave this message an id, though the server may have it.
+fn is_without_row(message: &Message, is_authoritative: bool) -> bool {
+    message.sort == MessageSort::Ordinary
+        && match message.author {
+            Author::User => {
+                message.remote.is_none() && may_have_arrived(message.delivery.as_ref())
+            }
+            Author::Assistant => {
+                is_authoritative
+                    && message.is_seen_live_only
+                    && message.delivery.is_none()
+                    && !message.body.raw().trim().is_empty()
+            }
+            Author::System | Author::Automation => false,
+        }
+}
+
+/// Whether `copy` is the message `original`, written down a second time. The original came in here
+/// after it: an equal text that stood here before is another message.
+fn is_double(copy: &Message, original: &Message, row: &IncomingMessage) -> bool {
+    let is_other_run = copy.run.is_some() && original.run.is_some() && copy.run != original.run;
+    original.author == copy.author
+        && original.delivery.is_none()
+        && original.seen_at_ms > copy.seen_at_ms
+        && !is_other_run
+        && (By::Text.matches(copy, row) || By::Beginning.matches(copy, row))
 }
 
 /// Inserts the rows that have no entry, in runs between the rows that have one. Returns the first

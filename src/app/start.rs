@@ -14,8 +14,9 @@ use crate::domain::{
 /// A queued message of another program run is taken over when it is older than this: nobody waits
 /// so long to send it.
 const STALE_MS: i64 = 120_000;
-/// The store is not asked for stale messages more often than this.
-const ASKED_AGAIN: std::time::Duration = std::time::Duration::from_secs(30);
+/// While a message of another program run waits here, the store is asked so often what became of
+/// it: it is sent, taken back when its command gives up, or left behind.
+const ASKED_AGAIN: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Takes the last stored state.
 pub fn restore(state: &mut State, now: Moment, facts: StartFacts) -> Vec<Effect> {
@@ -36,7 +37,7 @@ pub fn restore(state: &mut State, now: Moment, facts: StartFacts) -> Vec<Effect>
         forget_sent_elsewhere(state, &facts.outbox);
     }
     for row in facts.outbox {
-        restore_row(state, now, row);
+        restore_row(state, now, row, is_first);
     }
     if is_first {
         super::screen::sidebar::restore(&mut state.screen.sidebar, &facts.ui);
@@ -138,15 +139,24 @@ fn restore_conversation(state: &mut State, stored: StoredConversation) -> Vec<Ef
 
 /// Takes over a message that another run of the program left behind. What may have been sent is
 /// uncertain; it is never sent again by itself.
-fn restore_row(state: &mut State, now: Moment, mut row: OutboxRecord) {
+fn restore_row(state: &mut State, now: Moment, mut row: OutboxRecord, is_first: bool) {
     let ours = state.ids.instance;
     let takes_over = state.takes_over;
     let is_reader = state.read_only.is_some();
     let Some(of) = state.account_mut(&row.account.clone()) else {
         return;
     };
-    // Of our own messages the memory knows more than the store; on other fronts they are not ours.
-    if row.instance == ours || !takes_over {
+    // Of our own messages the memory knows more than the store.
+    if row.instance == ours {
+        return;
+    }
+    if !takes_over {
+        // It is not ours to send or to judge, but history that comes in may prove it.
+        if matches!(row.delivery, Delivery::InFlight | Delivery::Uncertain)
+            && of.outbox.iter().all(|known| known.key != row.key)
+        {
+            of.outbox.push(row);
+        }
         return;
     }
     if of
@@ -168,6 +178,12 @@ fn restore_row(state: &mut State, now: Moment, mut row: OutboxRecord) {
     let is_stale =
         now.wall_ms - row.created_ms > STALE_MS || super::state::Ids::is_screen(row.instance);
     match row.delivery {
+        Delivery::InFlight if !is_first && !is_stale => {
+            // The command that waited here is sending it now.
+            of.outbox.push(row);
+            of.outbox.sort_by_key(|row| row.position);
+            return;
+        }
         Delivery::InFlight => {
             row.delivery = Delivery::Uncertain;
             row.instance = ours;
@@ -198,28 +214,23 @@ fn forget_sent_elsewhere(state: &mut State, stored: &[OutboxRecord]) {
     }
 }
 
-/// When the next foreign row becomes stale, so that the store is asked again; not while the last
+/// When the store is asked what became of the rows of other program runs; not while the last
 /// question may still be waiting for its answer.
 pub fn next_stale(state: &State) -> Option<Moment> {
     if !state.takes_over || state.is_loading || state.read_only.is_some() {
         return None;
     }
     let ours = state.ids.instance;
-    state
+    let waits = state
         .accounts
         .iter()
         .flat_map(|of| &of.outbox)
-        .filter(|row| row.instance != ours && row.delivery == Delivery::Queued)
-        .map(|row| {
-            let left = (row.created_ms + STALE_MS + 1 - state.now.wall_ms).max(0);
-            state.now.after(std::time::Duration::from_millis(
-                u64::try_from(left).unwrap_or(0),
-            ))
-        })
-        .min()
-        .map(|at| {
-            state
-                .stale_asked
-                .map_or(at, |asked| at.max(asked.after(ASKED_AGAIN)))
-        })
+        .any(|row| {
+            row.instance != ours && matches!(row.delivery, Delivery::Queued | Delivery::InFlight)
+        });
+    waits.then(|| {
+        state
+            .stale_asked
+            .map_or(state.now, |asked| asked.after(ASKED_AGAIN))
+    })
 }

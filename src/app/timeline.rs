@@ -27,6 +27,8 @@ pub struct Changes {
     /// Entries that grew; writing them may wait a little.
     pub grown: BTreeSet<MessageKey>,
     pub gone: Vec<MessageKey>,
+    /// Messages that history knows by another id than the one they came in with.
+    pub renamed: Vec<(RemoteId, RemoteId)>,
     /// Entries that got another order.
     pub moved: BTreeSet<MessageKey>,
     /// Messages of others that were added at the end.
@@ -311,12 +313,13 @@ impl Merger<'_> {
             .at(slot)
             .and_then(|entry| entry.message())
             .and_then(|known| known.remote.clone());
-        let key = self.replace(slot, message.clone(), true);
-        if let Some(before) = before
-            && message.remote.is_some()
-            && message.remote.as_ref() != Some(&before)
+        let after = message.remote.clone();
+        let key = self.replace(slot, message, true);
+        if let (Some(before), Some(after)) = (before, after)
+            && before != after
         {
-            self.timeline.alias(before, key);
+            self.timeline.alias(before.clone(), key);
+            self.changes.renamed.push((before, after));
         }
         key
     }

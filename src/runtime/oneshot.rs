@@ -169,10 +169,7 @@ impl OneShot<'_> {
                     }
                     continue;
                 }
-                return Ended::NoConnection(
-                    "nothing came from the server for too long; the message may still be worked on"
-                        .into(),
-                );
+                return self.out_of_patience();
             };
             self.take(happening);
             while let Some(next) = self.engine.try_next() {
@@ -185,7 +182,7 @@ impl OneShot<'_> {
             self.engine.flush();
             if let Some(ended) = self.ended.take() {
                 if ended != Ended::Answered {
-                    self.take_back();
+                    self.give_up();
                 }
                 return ended;
             }
@@ -203,27 +200,38 @@ impl OneShot<'_> {
         }
     }
 
-    /// Drops our message while it still waits here: whoever called this has given it up, and it
-    /// must not go out later unasked.
-    fn take_back(&mut self) {
-        let (account, Some(key)) = (self.request.account.clone(), self.key) else {
-            return;
-        };
-        let waits = self.engine.state.account(&account).is_some_and(|of| {
-            of.outbox
-                .iter()
-                .any(|row| row.key == key && row.delivery == Delivery::Queued)
+    /// Lets our message go: whoever called this has given it up. While it still waits here it is
+    /// dropped, because it must not go out later unasked; on its way it is uncertain. Returns what
+    /// it was left as; none when the server has it, or when it was never written.
+    fn give_up(&mut self) -> Option<Delivery> {
+        let (account, key) = (self.request.account.clone(), self.key?);
+        let mut left = None;
+        self.engine.perform(|state, now| {
+            let (delivery, effects) = outbox::give_up(state, now, &account, key);
+            left = delivery;
+            effects
         });
-        if waits {
-            self.engine
-                .perform(|state, now| outbox::discard(state, now, &account, key));
-            self.engine.flush();
-        }
+        self.engine.flush();
+        left
+    }
+
+    /// The server has been silent for as long as the caller waits.
+    fn out_of_patience(&mut self) -> Ended {
+        let has_key = self.key.is_some();
+        let became = match self.give_up() {
+            None if has_key => "the message was taken and may still be worked on",
+            None | Some(Delivery::Queued) => "nothing was sent",
+            Some(_) => "the message may have arrived; it is kept as uncertain",
+        };
+        Ended::NoConnection(SafeText::label(&format!(
+            "nothing came from the server for {} s; {became}",
+            self.request.patience.as_secs()
+        )))
     }
 
     /// Asks a running run to stop, and waits a moment for its end.
     async fn interrupted(&mut self, signal: i32) -> Ended {
-        self.take_back();
+        self.give_up();
         if let (Some(conversation), Stage::Running) = (self.conversation.clone(), &self.stage) {
             let command = Command::Chat(ChatCommand::CancelRun {
                 conversation,
@@ -757,7 +765,7 @@ impl OneShot<'_> {
             None => (false, false),
         };
         if waits_here && has_decision {
-            self.take_back();
+            self.give_up();
             self.ended = Some(Ended::NeedsDecision(
                 "the agent waits for a decision in this conversation; nothing was sent".into(),
             ));

@@ -1,6 +1,6 @@
 //! Carries out one batch of writes: routing only, the work is in the files by topic.
 
-use super::{attachments, directory, history, small, unsent};
+use super::{attachments, directory, history, own, small, unsent};
 use crate::domain::{AccountId, AuditRecord, Committed, ConversationId, RemoteId, Write};
 use rusqlite::Connection;
 
@@ -165,8 +165,14 @@ fn apply_to_timeline(
             entry,
         } => {
             let row = directory::row_for(connection, &account, &conversation)?;
+            let claimed = own::claim(connection, row, &entry)?;
+            if let Some((key, _)) = &claimed {
+                // The server has it, so nothing waits for it any more.
+                applied.changed_unsent |= unsent::drop_outbox(connection, *key)?;
+            }
+            let entry = claimed.as_ref().map_or(entry.as_ref(), |(_, entry)| entry);
             let touched = applied.touch(&account, &conversation);
-            history::put(connection, row, &entry, touched)
+            history::put(connection, row, entry, touched)
         }
         Write::Orders {
             account,
@@ -248,7 +254,7 @@ fn apply_unsent(
         }
         Write::OutboxGone { key } => {
             applied.changed_unsent = true;
-            unsent::drop_outbox(connection, key)
+            unsent::drop_outbox(connection, key).map(drop)
         }
         Write::Draft {
             account,

@@ -3,7 +3,8 @@
 //! Which row an incoming entry replaces: the one with its key; else, for a message, the one with
 //! its remote id; else, for a tool, the one with its call id. The row keeps key and order. When
 //! key and id lead to two rows, the one with the key stays and the other goes: an echo came in
-//! before the program knew that it was one.
+//! before the program knew that it was one. Own messages that another run of the program wrote are
+//! found in `own`. A message never loses its id again.
 
 use super::apply::Touched;
 use super::look::{from_json, readable, to_json};
@@ -17,7 +18,7 @@ use crate::domain::{
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-const MESSAGE: i64 = 0;
+pub(super) const MESSAGE: i64 = 0;
 const TOOL: i64 = 1;
 const RUN_ENDED: i64 = 2;
 const GAP: i64 = 3;
@@ -28,7 +29,7 @@ pub(super) const ID_SHIFT: u32 = 20;
 /// Times are held within this, so that a row id made of one fits 63 bits.
 const MAX_TIME_MS: i64 = (1 << 42) - 1;
 
-const COLUMNS: &str =
+pub(super) const COLUMNS: &str =
     "key, ord, kind, seen_at_ms, sent_at_ms, remote, call, author, text, reply_to, rest";
 
 /// A row as it is written.
@@ -175,8 +176,8 @@ pub(super) fn put(
     if let Some(id) = target {
         connection
             .prepare_cached(
-                "UPDATE entry SET kind = ?2, sent_at_ms = ?3, remote = ?4, call = ?5, author = ?6,
-                        counts = ?7, text = ?9, reply_to = ?10, rest = ?11, seen_at_ms = ?12,
+                "UPDATE entry SET kind = ?2, sent_at_ms = ?3, remote = coalesce(?4, remote),
+                        call = ?5, author = ?6, counts = ?7, text = ?9, reply_to = ?10, rest = ?11, seen_at_ms = ?12,
                         is_indexed = CASE WHEN is_indexed = 1 AND ?8 = 2 AND text IS ?9 THEN 1
                                           ELSE ?8 END
                  WHERE id = ?1",
@@ -511,7 +512,7 @@ fn read(
     Ok(false)
 }
 
-fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
+pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     let key = MessageKey(row.get::<_, i64>(0)?.cast_unsigned());
     let order = row.get(1)?;
     let seen_at_ms = row.get(3)?;

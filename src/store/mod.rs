@@ -29,6 +29,7 @@ pub mod fixture;
 mod history;
 pub mod lock;
 mod look;
+mod own;
 pub mod pages;
 mod rows;
 mod search;

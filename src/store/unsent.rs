@@ -118,12 +118,12 @@ pub(super) fn put_outbox(connection: &Connection, record: &OutboxRecord) -> rusq
     Ok(())
 }
 
-/// Drops an outbox row.
-pub(super) fn drop_outbox(connection: &Connection, key: MessageKey) -> rusqlite::Result<()> {
-    connection
+/// Drops an outbox row; false when there was none.
+pub(super) fn drop_outbox(connection: &Connection, key: MessageKey) -> rusqlite::Result<bool> {
+    let dropped = connection
         .prepare_cached("DELETE FROM outbox WHERE key = ?1")?
         .execute([key.0.cast_signed()])?;
-    Ok(())
+    Ok(dropped > 0)
 }
 
 /// All outbox rows in the order of the queue.

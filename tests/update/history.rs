@@ -487,6 +487,52 @@ fn a_message_that_the_server_took_up_later_is_not_shown_twice() {
     assert_eq!(desk.stored("main"), expected);
 }
 
+/// A program that sends and ends before it learns what the server calls the message, and one that
+/// is open beside it.
+fn sender_and_reader() -> (Desk, Desk) {
+    let mut reader = Desk::new();
+    let mut sender = Desk::on(reader.store.clone(), 2);
+    sender.connect();
+    for (command, _) in std::mem::take(&mut sender.commands) {
+        sender.outcome(command, CommandOutcome::Done(Reply::Nothing));
+    }
+    sender.send("hello");
+    let command = sender.sending("hello");
+    sender.outcome(command, CommandOutcome::Done(Reply::Nothing));
+    sender.live(patched("draft-1", "hi th"));
+    sender.pass(1_500);
+    reader.pass(1_000);
+    (sender, reader)
+}
+
+#[test]
+fn what_a_program_sent_and_another_one_is_told_stands_once() {
+    let (sender, mut reader) = sender_and_reader();
+    reader.live(patched("draft-1", "hi th"));
+    reader.live(ended("draft-1", Some("hi there")));
+    let told = snapshot(vec![user("m1", "hello"), agent("m2", "hi there")]);
+    reader.topic(Provenance::Snapshot, shot(told));
+    assert_eq!(reader.lines(), ["you: hello", "agent: hi there"]);
+    let expected = ["you: hello [accepted]", "agent: hi there"];
+    assert_eq!(reader.stored("main"), expected);
+    let later = Desk::on(sender.store.clone(), 3);
+    assert_eq!(later.lines(), expected);
+}
+
+#[test]
+fn an_answer_that_only_the_sender_heard_goes_into_the_row_of_history() {
+    let (sender, mut reader) = sender_and_reader();
+    let told = || snapshot(vec![user("m1", "hello"), agent("m2", "hi there")]);
+    reader.pass(1_000);
+    reader.topic(Provenance::Snapshot, shot(told()));
+    let mut later = Desk::on(sender.store.clone(), 3);
+    later.connect();
+    later.topic(Provenance::Snapshot, shot(told()));
+    let expected = ["you: hello [accepted]", "agent: hi there"];
+    assert_eq!(later.lines(), expected);
+    assert_eq!(later.stored("main"), expected);
+}
+
 #[test]
 fn a_message_that_gets_its_name_twice_stays() {
     let mut desk = Desk::new();

@@ -194,7 +194,7 @@ fn a_message_from_standard_input_with_a_file_gets_its_answer() {
 
 #[test]
 fn an_interrupt_stops_the_run() {
-    let profile = Profile::new("pheby", &[]);
+    let profile = Profile::new("pheby", &["speed=400"]);
     let mut sending = profile.start(&["send", "--json", "slow"]);
     let place = sending.line(|line| line.contains("\"event\":\"conversation\""));
     let place: Value = serde_json::from_str(&place).unwrap();
@@ -226,7 +226,7 @@ fn listening_ends_when_nobody_will_ever_be_heard() {
 
 #[test]
 fn an_account_without_a_secret_says_so_and_ends() {
-    let profile = Profile::new("pheby", &[]);
+    let profile = Profile::new("pheby", &["speed=400"]);
     let printed = profile.says(&["--print-paths"]);
     let folder = printed
         .lines()
@@ -251,4 +251,29 @@ fn an_account_without_a_secret_says_so_and_ends() {
             "{arguments:?}: {said}"
         );
     }
+}
+
+#[test]
+fn a_message_that_was_given_up_stands_once_beside_a_reader() {
+    let profile = Profile::new("pheby", &["speed=400"]);
+    let events = json_lines(&profile.says(&["send", "--json", "plain"]));
+    let place = events
+        .iter()
+        .find(|event| event["event"] == "conversation")
+        .unwrap();
+    let id = place["id"].as_str().unwrap();
+    let mut beside = profile.start(&["tail", id, "-n", "1", "-f", "--json"]);
+    beside.line(|line| line.contains("\"event\":\"message\""));
+    let output = profile.run(&["send", "-c", id, "--timeout", "1", "silence: number one"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    beside.line(|line| line.contains("\"event\":\"finished\""));
+    let said = profile.says(&["tail", id, "--json"]);
+    for said in [said, profile.says(&["tail", id, "--json", "--offline"])] {
+        let own = json_lines(&said)
+            .iter()
+            .filter(|line| line["text"] == "silence: number one")
+            .count();
+        assert_eq!(own, 1, "{said}");
+    }
+    beside.signal("TERM");
 }
