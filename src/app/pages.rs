@@ -322,9 +322,7 @@ fn drop_doubles(merger: &mut Merger<'_>, page: &HistoryPage, anchors: &[Option<M
 fn is_without_row(message: &Message, is_authoritative: bool) -> bool {
     message.sort == MessageSort::Ordinary
         && match message.author {
-            Author::User => {
-                message.remote.is_none() && may_have_arrived(message.delivery.as_ref())
-            }
+            Author::User => message.remote.is_none() && may_have_arrived(message.delivery.as_ref()),
             Author::Assistant => {
                 is_authoritative
                     && message.is_seen_live_only

@@ -221,13 +221,9 @@ pub fn next_stale(state: &State) -> Option<Moment> {
         return None;
     }
     let ours = state.ids.instance;
-    let waits = state
-        .accounts
-        .iter()
-        .flat_map(|of| &of.outbox)
-        .any(|row| {
-            row.instance != ours && matches!(row.delivery, Delivery::Queued | Delivery::InFlight)
-        });
+    let waits = state.accounts.iter().flat_map(|of| &of.outbox).any(|row| {
+        row.instance != ours && matches!(row.delivery, Delivery::Queued | Delivery::InFlight)
+    });
     waits.then(|| {
         state
             .stale_asked

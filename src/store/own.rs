@@ -113,10 +113,7 @@ fn unnamed(
             let may_have_arrived = matches!(
                 own.delivery,
                 Some(
-                    Delivery::InFlight
-                        | Delivery::Uncertain
-                        | Delivery::Accepted
-                        | Delivery::Read
+                    Delivery::InFlight | Delivery::Uncertain | Delivery::Accepted | Delivery::Read
                 )
             );
             may_have_arrived && own.body.raw().trim() == told.body.raw().trim()
