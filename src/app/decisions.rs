@@ -302,7 +302,7 @@ fn close_popup(state: &mut State, account: &AccountId, id: &DecisionId) -> bool 
 }
 
 /// The run waits while something is open, and works on when nothing is.
-fn set_phase(state: &mut State, account: &AccountId, id: &ConversationId) {
+pub(super) fn set_phase(state: &mut State, account: &AccountId, id: &ConversationId) {
     let Some(of) = state.account_mut(account) else {
         return;
     };

@@ -530,6 +530,7 @@ pub(super) fn on_snapshot(
             }
         }
     }
+    decisions::set_phase(state, account, id);
     state.redraw_for(account, id);
 }
 

@@ -3,7 +3,7 @@
 //! Must not know any protocol.
 
 use crate::domain::{
-    AccountEvent, Author, ConversationId, MessageSort, Notice, NoticeKind, Severity, Topic,
+    AccountEvent, Author, ConversationId, MessageSort, Moment, Notice, NoticeKind, Severity, Topic,
 };
 use crate::text::SafeText;
 use serde::de::DeserializeOwned;
@@ -251,6 +251,15 @@ pub(crate) fn instant(text: &str) -> Option<i64> {
     let civil: jiff::civil::DateTime = text.parse().ok()?;
     let timestamp = jiff::tz::TimeZone::UTC.to_timestamp(civil).ok()?;
     Some(timestamp.as_millisecond())
+}
+
+/// When something was asked that says its own time; a clock that is ahead says nothing.
+pub(crate) fn asked_at(now: Moment, ts: Option<i64>) -> Moment {
+    let ago = ts.map_or(0, |ts| now.wall_ms.saturating_sub(ts).max(0));
+    Moment {
+        mono_ms: now.mono_ms.saturating_sub(ago.unsigned_abs()),
+        wall_ms: now.wall_ms.saturating_sub(ago),
+    }
 }
 
 /// A message text as it is shown: outer blank lines gone (segments after a tool begin with two

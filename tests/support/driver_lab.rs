@@ -861,6 +861,12 @@ fn decision_line(decision: &Decision) -> String {
         "until",
         decision.deadline.map(|at| time(at.wall_ms)),
     ));
+    // Said only where it is older than the transcript: what is asked live is asked now.
+    let asked_ms = decision.asked_at.wall_ms;
+    line.push_str(&optional(
+        "asked",
+        (asked_ms < EPOCH_MS).then(|| time(asked_ms)),
+    ));
     if decision.was_asked_for {
         line.push_str(" asked-for");
     }

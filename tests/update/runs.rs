@@ -315,3 +315,60 @@ fn a_refused_stop_leaves_a_run_that_works_on() {
         Some((_, Command::Conversation(ConversationCommand::Open { .. })))
     ));
 }
+
+#[test]
+fn a_run_of_a_snapshot_that_asks_waits_though_its_page_waits_for_an_older_one() {
+    let mut desk = Desk::new();
+    desk.live(upserted(said("m1", Author::User, "long ago")));
+    let mut now = snapshot(vec![said("m9", Author::User, "go")]);
+    now.page.older = Some("m9".into());
+    now.run = Some(("r1".into(), None));
+    now.draft = Some(IncomingMessage {
+        run: Some("r1".into()),
+        is_streaming: true,
+        ..said("d1", Author::Assistant, "It is dangerous")
+    });
+    now.decisions = vec![approval("p1")];
+    desk.topic(Provenance::Snapshot, shot(now));
+    desk.topic(
+        Provenance::Snapshot,
+        Topic::Run(RunEvent::PhaseChanged {
+            conversation: id("main"),
+            run: "r1".into(),
+            phase: RunPhase::WaitingForDecision,
+        }),
+    );
+    let phase = |desk: &Desk| desk.here().run.as_ref().map(|run| run.phase.clone());
+    assert_eq!(phase(&desk), Some(RunPhase::WaitingForDecision));
+    // The older page closes the gap.
+    let older = page(
+        vec![
+            said("m1", Author::User, "long ago"),
+            said("m2", Author::Assistant, "an answer"),
+        ],
+        None,
+    );
+    desk.topic(
+        Provenance::Snapshot,
+        Topic::Timeline(TimelineEvent::Page(Box::new(HistoryPage {
+            before: Some("m9".into()),
+            ..older
+        }))),
+    );
+    assert_eq!(phase(&desk), Some(RunPhase::WaitingForDecision));
+}
+
+#[test]
+fn a_growing_answer_is_not_cut_by_a_snapshot_that_has_its_run_but_no_text() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(patched("d1", "half an ans"));
+    let mut now = snapshot(vec![]);
+    now.run = Some(("r1".into(), None));
+    desk.topic(Provenance::Snapshot, shot(now));
+    assert_eq!(desk.lines(), ["agent: half an ans …"]);
+    desk.live(patched("d1", "half an answer"));
+    desk.live(ended("d1", Some("half an answer.")));
+    desk.live(finished("r1", RunOutcome::Completed));
+    assert_eq!(desk.lines(), ["agent: half an answer."]);
+}

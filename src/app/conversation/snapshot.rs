@@ -156,6 +156,14 @@ pub(in crate::app) fn merge_snapshot_page(
         windows::fit(merger, &snapshot.page)
     });
     if fit == Some(pages::PageFit::WantsOlder) {
+        runs::on_snapshot(
+            state,
+            now,
+            account,
+            &id,
+            snapshot.run.clone(),
+            snapshot.lost_runs,
+        );
         return wait(state, account, &id, Waiting::Snapshot(Box::new(snapshot)));
     }
     merging(state, now, account, &id, |merger| {
@@ -184,7 +192,12 @@ pub(in crate::app) fn merge_active(merger: &mut Merger<'_>, snapshot: &Snapshot)
         .and_then(|remote| merger.timeline.find_remote(remote))
         .and_then(|slot| merger.timeline.at(slot))
         .map(|entry| entry.key);
-    let is_draft = |message: &crate::domain::Message| Some(message.key) == draft_key;
+    // An active run without a text names no draft: what it was writing here may still grow.
+    let writing = snapshot.run.as_ref().filter(|_| draft.is_none());
+    let is_draft = |message: &crate::domain::Message| {
+        Some(message.key) == draft_key
+            || writing.is_some_and(|(run, _)| message.run.as_ref() == Some(run))
+    };
     let over: Vec<MessageKey> = merger
         .timeline
         .all()

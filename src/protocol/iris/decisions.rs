@@ -10,7 +10,7 @@ use crate::domain::{
     DecisionLife, Expiry, Grant, IncomingMessage, MessageSort, Moment, Notice, NoticeKind,
     Provenance, Question, RunId, RunPhase, Severity, SyncEvent, TimelineEvent, Topic,
 };
-use crate::protocol::decode::{CHOICE_LIMIT, shown};
+use crate::protocol::decode::{CHOICE_LIMIT, asked_at, shown};
 use crate::text::{SafeText, unmarked};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -493,14 +493,5 @@ impl Iris {
                 }));
             }
         }
-    }
-}
-
-/// When something was asked that says its own time; a clock that is ahead says nothing.
-fn asked_at(now: Moment, ts: Option<i64>) -> Moment {
-    let ago = ts.map_or(0, |ts| now.wall_ms.saturating_sub(ts).max(0));
-    Moment {
-        mono_ms: now.mono_ms.saturating_sub(ago.unsigned_abs()),
-        wall_ms: now.wall_ms.saturating_sub(ago),
     }
 }

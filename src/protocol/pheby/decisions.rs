@@ -10,7 +10,7 @@ use crate::domain::{
     DecisionLife, Expiry, Grant, ModelsEvent, Moment, Question, RefusalCode, RunId, RunPhase,
     ToolCallId, Topic,
 };
-use crate::protocol::decode::CHOICE_LIMIT;
+use crate::protocol::decode::{CHOICE_LIMIT, asked_at, instant};
 use crate::text::SafeText;
 use std::collections::BTreeMap;
 
@@ -104,12 +104,14 @@ impl Pheby {
         let mut decisions = Vec::new();
         for frame in approvals {
             if !frame.approval_id.is_empty() {
-                decisions.push(self.approval(now, conversation, frame));
+                let asked = asked_at(now, frame.ts.as_deref().and_then(instant));
+                decisions.push(self.approval(asked, conversation, frame));
             }
         }
         for frame in clarifications {
             if !frame.clarify_id.is_empty() {
-                decisions.push(self.clarification(now, conversation, frame));
+                let asked = asked_at(now, frame.ts.as_deref().and_then(instant));
+                decisions.push(self.clarification(asked, conversation, frame));
             }
         }
         for decision in &mut decisions {
@@ -120,7 +122,7 @@ impl Pheby {
 
     fn approval(
         &mut self,
-        now: Moment,
+        asked_at: Moment,
         conversation: &ConversationId,
         frame: ApprovalRequest,
     ) -> Decision {
@@ -148,7 +150,7 @@ impl Pheby {
         let id = approval_id(&frame.approval_id);
         let wire = frame.approval_id;
         self.decision(
-            now,
+            asked_at,
             conversation,
             (id, wire, true),
             frame.run_id,
@@ -159,7 +161,7 @@ impl Pheby {
 
     fn clarification(
         &mut self,
-        now: Moment,
+        asked_at: Moment,
         conversation: &ConversationId,
         frame: ClarifyRequest,
     ) -> Decision {
@@ -182,7 +184,7 @@ impl Pheby {
         let id = clarify_id(&frame.clarify_id);
         let wire = frame.clarify_id;
         self.decision(
-            now,
+            asked_at,
             conversation,
             (id, wire, false),
             frame.run_id,
@@ -193,7 +195,7 @@ impl Pheby {
 
     fn decision(
         &mut self,
-        now: Moment,
+        asked_at: Moment,
         conversation: &ConversationId,
         (id, wire, is_approval): (DecisionId, String, bool),
         run: Option<String>,
@@ -227,7 +229,7 @@ impl Pheby {
             choices,
             way: AnswerWay::Direct,
             life: DecisionLife::Open,
-            asked_at: now,
+            asked_at,
             deadline: None,
             was_asked_for: false,
         }

@@ -314,6 +314,8 @@ pub(super) struct ApprovalRequest {
     pub(super) description: String,
     #[serde(deserialize_with = "texts")]
     pub(super) choices: Vec<String>,
+    #[serde(deserialize_with = "optional_text")]
+    pub(super) ts: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -340,6 +342,8 @@ pub(super) struct ClarifyRequest {
     pub(super) question: String,
     #[serde(deserialize_with = "texts")]
     pub(super) choices: Vec<String>,
+    #[serde(deserialize_with = "optional_text")]
+    pub(super) ts: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
