@@ -6,20 +6,27 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use trialogue::config::account::{AccountConfig, Endpoint, NetworkEndpoint};
 use trialogue::config::file::{self, Config};
-use trialogue::config::{keys, theme};
+use trialogue::config::{ConfigErrors, keys, theme};
 
 fn parse(text: &str) -> Config {
     match file::parse(Path::new("config.toml"), text) {
-        Ok(config) => config,
+        Ok(config) if config.complaints.is_empty() => config,
+        Ok(config) => panic!("{:?}", config.complaints),
         Err(errors) => panic!("{errors}"),
     }
 }
 
+/// What holds of a text with faults in it.
+fn parse_with_faults(text: &str) -> Config {
+    file::parse(Path::new("config.toml"), text).unwrap()
+}
+
 /// The complaints about a text, one a line.
 fn complaints(text: &str) -> String {
-    file::parse(Path::new("config.toml"), text)
-        .unwrap_err()
-        .to_string()
+    match file::parse(Path::new("config.toml"), text) {
+        Ok(config) => ConfigErrors(config.complaints).to_string(),
+        Err(errors) => errors.to_string(),
+    }
 }
 
 #[test]
@@ -116,12 +123,16 @@ fn complaints_say_where_what_and_what_was_meant() {
     );
     check(
         "\n[[account]]\nname = \"a\"\nkind = \"ires\"\nurl = \"x\"\n",
-        &["config.toml:4: account.kind: `ires` is none of pheby, iris, omi; did you mean `iris`?"],
+        &[
+            "config.toml:4: account.kind: `ires` is none of pheby, iris, omi; did you mean `iris`? \
+           The account `a` is left out.",
+        ],
     );
     check(
         "[[account]]\nname = \"a\"\nkind = \"iris\"\nurl = \"ftp://x\"\nsecret = \"x\"\n",
         &[
-            "config.toml:4: account.url: expected a host, or an http(s) or ws(s) address, not ftp://",
+            "config.toml:4: account.url: expected a host, or an http(s) or ws(s) address, not ftp://. \
+           The account `a` is left out.",
             "config.toml:5: account.secret: this key is not known",
         ],
     );
@@ -129,19 +140,78 @@ fn complaints_say_where_what_and_what_was_meant() {
         "[[account]]\nname = \"a\"\nkind = \"omi\"\n",
         &[
             "config.toml:2: account.command: missing; expected a command: a list of words like \
-           [\"pass\", \"show\", \"name\"]",
+           [\"pass\", \"show\", \"name\"]. The account `a` is left out.",
         ],
     );
     check(
         "[account]\nname = \"a\"\n",
-        &["config.toml:1: account: expected [[account]], in two brackets"],
+        &[
+            "config.toml:1: account: expected [[account]], in two brackets. This account is left out.",
+        ],
+    );
+    check(
+        "account = [1, { kind = \"pheby\", url = \"x\", command = \"y\", colour = 3, color = 4 }]\n",
+        &[
+            "config.toml:1: account: expected a table like { kind = \"iris\" }",
+            "config.toml:1: account.color: expected a colour like \"#7cb7ff\"",
+            "config.toml:1: account.command: this key is for accounts that run a program here",
+            "config.toml:1: account.colour: this key is not known; did you mean `color`?",
+        ],
     );
     let twice = "[[account]]\nname = \"a\"\nkind = \"iris\"\nurl = \"x\"\n".repeat(2);
     check(
         &twice,
-        &["config.toml:6: account.name: there is another account called `a`"],
+        &[
+            "config.toml:6: account.name: there is another account called `a`. The second one is \
+           left out.",
+        ],
     );
     assert!(complaints("theme = \n").starts_with("config.toml:1: "));
+}
+
+#[test]
+fn what_is_in_order_holds_beside_what_is_wrong() {
+    let config = parse_with_faults(
+        "muose = false\nbell = 3\nmouse = false\nhide_content = \"yess\"\n\
+         [[account]]\nname = \"a\"\nkind = \"iris\"\nurl = \"x\"\nproxi = \"y\"\ncolor = \"red\"\n\
+         [[account]]\nname = \"b\"\nkind = \"iris\"\nurl = \"x\"\nproxy = 3\n\
+         [[account]]\nname = \"c\"\nkind = \"iris\"\nurl = \"x\"\ndisabled = \"perhaps\"\n\
+         [[account]]\nname = \"a\"\nkind = \"iris\"\nurl = \"other\"\n",
+    );
+    assert_eq!(config.settings.mouse, Some(false));
+    assert_eq!(config.settings.bell, None);
+    // Hiding is not switched off by a slip.
+    assert_eq!(config.settings.hide_content, Some(true));
+    // An account whose proxy or switch cannot be read would go where it must not.
+    let names: Vec<_> = config.accounts.iter().map(|a| a.name.as_str()).collect();
+    assert_eq!(names, ["a"]);
+    let Endpoint::Iris(endpoint) = &config.accounts[0].endpoint else {
+        panic!("{config:?}");
+    };
+    assert_eq!(endpoint.url, "wss://x/");
+    assert_eq!(config.complaints.len(), 8, "{:?}", config.complaints);
+    assert!(file::parse(Path::new("config.toml"), "theme = [\n").is_err());
+}
+
+#[test]
+fn a_file_with_a_fault_is_written_into_and_the_fault_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    let wrong = "muose = true # mine\n[[account]]\nname = \"left\"\nkind = \"ires\"\n";
+    std::fs::write(&path, wrong).unwrap();
+    file::save_setting(&path, "bell", "false").unwrap();
+    file::add_account(&path, &account("new")).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with("muose = true # mine\n"), "{text}");
+    assert!(
+        text.contains("bell = false") && text.contains("\"ires\""),
+        "{text}"
+    );
+    let config = file::load(&path).unwrap();
+    assert_eq!(config.accounts, [account("new")]);
+    // The name of an account that was left out is taken all the same.
+    assert!(file::add_account(&path, &account("left")).is_err());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }
 
 #[test]
@@ -313,12 +383,13 @@ fn a_file_others_may_write_is_pointed_out() {
 
 #[test]
 fn keys_come_with_their_place() {
-    let lines = keys::parse(
+    let file = keys::parse(
         Path::new("keys.toml"),
         "[composer]\n\"ctrl+s\" = \"send\"\n\n[global]\n\"ctrl+x q\" = \"none\"\n",
     )
     .unwrap();
-    let found: Vec<_> = lines
+    let found: Vec<_> = file
+        .lines
         .iter()
         .map(|line| [&line.context, &line.keys, &line.action, &line.place].map(String::as_str))
         .collect();
@@ -329,8 +400,12 @@ fn keys_come_with_their_place() {
             ["global", "ctrl+x q", "none", "keys.toml:5"],
         ]
     );
-    let errors = keys::parse(Path::new("keys.toml"), "a = 1\n[b]\n\"c\" = 2\n").unwrap_err();
-    assert_eq!(errors.0.len(), 2);
+    let file = keys::parse(
+        Path::new("keys.toml"),
+        "a = 1\n[b]\n\"c\" = 2\n\"d\" = \"send\"\n",
+    )
+    .unwrap();
+    assert_eq!((file.complaints.len(), file.lines.len()), (2, 1));
 }
 
 #[test]

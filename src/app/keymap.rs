@@ -7,6 +7,7 @@
 mod schemes;
 
 use super::action::Action;
+use crate::domain::nearest;
 use crate::input::Chord;
 use crate::input::chord::label;
 
@@ -467,30 +468,10 @@ fn text(chords: &[Chord]) -> String {
 
 /// "did you mean …", with the nearest of the names; else nothing helpful but the truth.
 fn one_of<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
-    names
-        .map(|name| (distance(wrong, name), name))
-        .min()
-        .filter(|(d, _)| *d <= 1 + wrong.chars().count() / 3)
-        .map_or_else(
-            || "`trialogue keys` lists all names".to_owned(),
-            |(_, name)| format!("did you mean “{name}”?"),
-        )
-}
-
-/// Edits that lead from one word to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(corner + 1);
-        }
-    }
-    row[b.len()]
+    nearest(wrong, names).map_or_else(
+        || "`trialogue keys` lists all names".to_owned(),
+        |name| format!("did you mean “{name}”?"),
+    )
 }
 
 #[cfg(test)]

@@ -5,12 +5,10 @@ use super::args::{
 };
 use super::{Exit, Failure, chat};
 use crate::config::account::{
-    AccountConfig, Endpoint, EndpointPlace, NetworkEndpoint, ProcessEndpoint,
+    AccountConfig, Endpoint, EndpointKind, EndpointPlace, Make, NetworkEndpoint, ProcessEndpoint,
 };
 use crate::config::file;
 use crate::domain::{AccountId, Durability, Secret, Write};
-use crate::runtime::clock::Clock;
-use crate::runtime::desktop::Place;
 use crate::runtime::engine::Surroundings;
 use crate::runtime::setup::{self, CheckFailure};
 use crate::store::{self, StoreError, StoreOptions};
@@ -20,16 +18,8 @@ use std::sync::Arc;
 /// Runs it.
 pub fn run(global: &Global, verb: &Account) -> Result<Exit, Failure> {
     let profile = chat::open_profile(global)?;
-    let around = Arc::new(Surroundings {
-        paths: profile.paths.clone(),
-        place: Place::detect(),
-        clock: Clock::start(),
-        working_directory: std::env::current_dir().unwrap_or_else(|_| "/".into()),
-        no_keyring: global.no_keyring,
-        recorder: None,
-        stage: None,
-        is_throwaway: false,
-    });
+    let around = Surroundings::new(profile.paths.clone(), global.no_keyring);
+    let around = Arc::new(around);
     match verb {
         Account::Add(add) => run_add(&profile, &around, add),
         Account::List { json } => list(&profile, *json),
@@ -78,7 +68,11 @@ fn run_add(
             &network.secret,
             !network.no_check,
         ),
-        AccountKind::Omi(process) => (process_config(process)?, &process.secret, !process.no_check),
+        AccountKind::Omi(process) => (
+            process_config(process, Endpoint::Omi)?,
+            &process.secret,
+            !process.no_check,
+        ),
     };
     if config.name.trim().is_empty() || config.name.chars().any(char::is_control) {
         return Err(Failure::usage(
@@ -146,9 +140,12 @@ fn network_config(
     account: &NetworkAccount,
     endpoint: fn(NetworkEndpoint) -> Endpoint,
 ) -> Result<AccountConfig, Failure> {
-    // Only the kind decides what a missing path means.
-    let is_pheby = matches!(endpoint(NetworkEndpoint::default()), Endpoint::Pheby(_));
-    let url = file::address(&account.url, is_pheby.then_some("/ws")).map_err(Failure::usage)?;
+    let kind = EndpointKind::named(endpoint(NetworkEndpoint::default()).kind());
+    let default_path = match kind.map(|kind| kind.make) {
+        Some(Make::Network { default_path, .. }) => default_path,
+        Some(Make::Process { .. }) | None => None,
+    };
+    let url = file::address(&account.url, default_path).map_err(Failure::usage)?;
     let mut config = AccountConfig::new(
         &account.name,
         endpoint(NetworkEndpoint {
@@ -162,7 +159,10 @@ fn network_config(
     Ok(config)
 }
 
-fn process_config(account: &ProcessAccount) -> Result<AccountConfig, Failure> {
+fn process_config(
+    account: &ProcessAccount,
+    endpoint: fn(ProcessEndpoint) -> Endpoint,
+) -> Result<AccountConfig, Failure> {
     let environment = account
         .environment
         .iter()
@@ -174,7 +174,7 @@ fn process_config(account: &ProcessAccount) -> Result<AccountConfig, Failure> {
         .collect::<Result<_, _>>()?;
     let mut config = AccountConfig::new(
         &account.name,
-        Endpoint::Omi(ProcessEndpoint {
+        endpoint(ProcessEndpoint {
             command: account.command.clone(),
             environment,
             directory: account.directory.clone(),
@@ -194,33 +194,12 @@ fn command_of(source: &SecretSource) -> Result<Option<Vec<String>>, Failure> {
     let Some(line) = &source.secret_command else {
         return Ok(None);
     };
-    let words = split_words(line)
+    let words = file::words(line)
         .ok_or_else(|| Failure::usage("--secret-command: a quote is not closed"))?;
     if words.is_empty() {
         return Err(Failure::usage("--secret-command: the command is empty"));
     }
     Ok(Some(words))
-}
-
-fn split_words(line: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote: Option<char> = None;
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        match (quote, c) {
-            (Some(q), c) if c == q => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (None | Some('"'), '\\') => word.get_or_insert_default().push(chars.next()?),
-            (None, c) if c.is_whitespace() => words.extend(word.take()),
-            (_, c) => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    quote.is_none().then_some(words)
 }
 
 fn read_secret(source: &SecretSource, name: &str, wanted: bool) -> Result<Option<Secret>, Failure> {
@@ -388,25 +367,4 @@ fn forget_history(profile: &chat::Profile, name: &str) -> Result<(), Failure> {
     store.commit_now(writes, Durability::Full).map_err(failed)?;
     store.close();
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_secret_command_is_split_without_a_shell() {
-        let words = |line: &str| split_words(line).map(|words| words.join("|"));
-        assert_eq!(words("pass show iris"), Some("pass|show|iris".to_owned()));
-        assert_eq!(
-            words("op read 'op://Private/My Key'"),
-            Some("op|read|op://Private/My Key".to_owned())
-        );
-        assert_eq!(
-            words(r#"sh -c "echo \"x\"""#),
-            Some(r#"sh|-c|echo "x""#.to_owned())
-        );
-        assert_eq!(words("a '' b"), Some("a||b".to_owned()));
-        assert_eq!(words("a 'b"), None);
-    }
 }

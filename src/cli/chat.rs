@@ -11,20 +11,18 @@ use crate::config::account::{AccountConfig, Endpoint, NetworkEndpoint, ProcessEn
 use crate::config::file::{self, Config};
 use crate::config::keys;
 use crate::config::paths::Paths;
-use crate::domain::{AccountId, Secret, Severity};
-
+use crate::domain::{AccountId, Moment, Secret, Severity, nearest};
 use crate::runtime::clock::Clock;
 use crate::runtime::desktop::Place;
 use crate::runtime::engine::{Engine, Surroundings};
 use crate::runtime::recording::Recorder;
 use crate::runtime::recording::stage::Stage;
-
 use crate::runtime::screen::{Left, Screen, ScreenOptions, utc_offset_minutes};
 use crate::runtime::terminal;
 use crate::store::lock::LockError;
 use crate::store::{self, StoreOptions};
 use crate::text::SafeText;
-use crate::view::theme::Depth;
+use crate::view::theme::{Depth, Theme};
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -47,12 +45,40 @@ pub struct Profile {
     pub stage: Option<Stage>,
 }
 
-/// Reads the configuration of the person.
+/// Why a file that is no TOML is not passed over: which accounts there are is not guessed.
+const UNREADABLE: &str = "Mend that line, then start again; `trialogue config check` looks at it.";
+
+impl Profile {
+    /// One that goes with the program, without settings.
+    pub fn throwaway(paths: Paths, accounts: Vec<ProfileAccount>) -> Self {
+        Self {
+            paths,
+            config: Config::default(),
+            accounts,
+            is_throwaway: true,
+            recorder: None,
+            stage: None,
+        }
+    }
+}
+
+/// Reads the configuration of the person. A line that is wrong is told and passed over.
 pub fn open_profile(global: &Global) -> Result<Profile, Failure> {
     let paths = Paths::find(global.config_dir.as_deref(), global.data_dir.as_deref())
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let config =
-        file::load(&paths.config_file()).map_err(|error| Failure::usage(error.to_string()))?;
+    let mut config = file::load(&paths.config_file())
+        .map_err(|error| Failure::usage(format!("{error}\n{UNREADABLE}")))?;
+    if let Some(theme) = &config.settings.theme {
+        let names = themes(&paths);
+        if !names.contains(theme) {
+            config.settings.theme = None;
+            let unknown = file::unknown_theme(&paths.config_file(), &names);
+            config.complaints.extend(unknown);
+        }
+    }
+    for complaint in &config.complaints {
+        complain!("trialogue: {complaint}");
+    }
     for warning in &config.warnings {
         complain!("trialogue: {warning}");
     }
@@ -185,10 +211,16 @@ pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engi
     {
         state.keymap = scheme;
     }
-    let (keymap, complaints) = overrides(&profile.paths, state.keymap.clone());
-    state.keymap = keymap;
-    for complaint in complaints {
-        complain!("trialogue: {complaint}");
+    if is_screen {
+        let (keymap, wrong_keys) = overrides(&profile.paths, state.keymap.clone());
+        state.keymap = keymap;
+        let wrong_theme = theme_faults(&profile.paths, &state.settings.theme);
+        for complaint in wrong_keys.iter().chain(&wrong_theme) {
+            complain!("trialogue: {complaint}");
+        }
+        let wrong_lines = profile.config.complaints.iter().map(ToString::to_string);
+        let all: Vec<String> = wrong_lines.chain(wrong_keys).chain(wrong_theme).collect();
+        state.screen.toasts.extend(toast_of(&all, clock.now()));
     }
     state.read_only = read_only.or_else(|| handle.health().read_only.clone());
     for notice in &handle.health().notices {
@@ -253,7 +285,7 @@ fn kinds() -> Vec<AccountKind> {
 }
 
 /// The names of the themes that ship and of the person's own.
-fn themes(paths: &Paths) -> Vec<String> {
+pub fn themes(paths: &Paths) -> Vec<String> {
     let shipped = crate::view::theme::SHIPPED.iter().map(|(name, _)| *name);
     let mut names: Vec<String> = shipped.map(str::to_owned).collect();
     for file in crate::config::theme::themes(&paths.themes_dir()) {
@@ -264,13 +296,46 @@ fn themes(paths: &Paths) -> Vec<String> {
     names
 }
 
+/// What is wrong with the theme, when it is a file of the person's.
+fn theme_faults(paths: &Paths, name: &str) -> Vec<String> {
+    if Theme::named(name, Depth::TrueColor).is_some() {
+        return Vec::new();
+    }
+    let Some(file) = crate::config::theme::find(&paths.themes_dir(), name) else {
+        return Vec::new();
+    };
+    match Theme::parse(&file.text, Depth::TrueColor) {
+        Ok(_) => Vec::new(),
+        Err(problems) => super::config::theme_complaints(&file.path, &problems),
+    }
+}
+
+/// Lines of the settings that were passed over, for a screen that hides standard error.
+fn toast_of(complaints: &[String], now: Moment) -> Option<Toast> {
+    // The folder is the same for all, and known.
+    let first = complaints.first()?.rsplit_once('/');
+    let first = first.map_or(complaints[0].as_str(), |(_, rest)| rest);
+    let more = match complaints.len() - 1 {
+        0 => String::new(),
+        more => format!(" And {more} more."),
+    };
+    Some(Toast {
+        text: SafeText::label(&format!(
+            "Passed over: {first}{more} `trialogue config check` says it again."
+        )),
+        severity: Severity::Warning,
+        until: now.after(std::time::Duration::from_secs(15)),
+    })
+}
+
 /// The keymap with the person's file over it, and what is wrong with that file.
 pub fn overrides(paths: &Paths, keymap: Keymap) -> (Keymap, Vec<String>) {
-    let lines = match keys::load(&paths.keys_file()) {
-        Ok(lines) => lines,
+    let file = match keys::load(&paths.keys_file()) {
+        Ok(file) => file,
         Err(errors) => return (keymap, vec![errors.to_string()]),
     };
-    let overrides: Vec<Override> = lines
+    let overrides: Vec<Override> = file
+        .lines
         .into_iter()
         .map(|line| Override {
             context: line.context,
@@ -279,7 +344,9 @@ pub fn overrides(paths: &Paths, keymap: Keymap) -> (Keymap, Vec<String>) {
             place: line.place,
         })
         .collect();
-    keymap.with_overrides(&overrides)
+    let (keymap, wrong_names) = keymap.with_overrides(&overrides);
+    let wrong_lines = file.complaints.iter().map(ToString::to_string);
+    (keymap, wrong_lines.chain(wrong_names).collect())
 }
 
 /// Ids with a random base, so that two running programs never mint the same.
@@ -390,9 +457,11 @@ fn plain(
 ) -> Result<Exit, Failure> {
     let code = runtime.block_on(async {
         let engine = engine(global, profile, true)?;
-        crate::runtime::plain::run(engine)
-            .await
-            .map_err(|error| Failure::usage(format!("the lines failed: {error}")))
+        match crate::runtime::plain::run(engine).await {
+            // A reader that has seen enough is no failure.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
+            other => other.map_err(|error| Failure::usage(format!("the lines failed: {error}"))),
+        }
     })?;
     Ok(match code {
         0 => Exit::Done,
@@ -413,6 +482,16 @@ pub fn run_with(
         return Err(Failure::usage(
             "the full screen needs a terminal; `trialogue --plain` chats in lines, and `trialogue send` is for scripts",
         ));
+    }
+    if let Some(name) = global.theme.as_deref() {
+        let names = themes(&profile.paths);
+        if !names.iter().any(|known| known == name) {
+            let meant = nearest(name, names.iter().map(String::as_str))
+                .map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+            return Err(Failure::usage(format!(
+                "there is no theme `{name}`; `trialogue themes` lists them{meant}"
+            )));
+        }
     }
     let options = ScreenOptions {
         depth: depth(global.color),

@@ -6,7 +6,7 @@ use super::{Exit, Failure, chat};
 use crate::app::keymap::Keymap;
 use crate::config::paths::Paths;
 use crate::config::{file, theme};
-use crate::view::theme::{Depth, SHIPPED, Theme};
+use crate::view::theme::{Depth, Theme, ThemeProblems};
 use std::path::Path;
 
 /// Runs it.
@@ -49,6 +49,18 @@ pub fn print_paths(global: &Global) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// What is wrong with a theme of the person's, a line for each thing.
+pub fn theme_complaints(path: &Path, problems: &ThemeProblems) -> Vec<String> {
+    let place = |line: Option<usize>| match line {
+        Some(line) => format!("{}:{line}", path.display()),
+        None => path.display().to_string(),
+    };
+    let complaints = problems.0.iter();
+    complaints
+        .map(|problem| format!("{}: {}", place(problem.line), problem.what))
+        .collect()
+}
+
 /// What is wrong goes to standard error, a line for each thing, with file and line.
 fn check(paths: &Paths) -> Result<Exit, Failure> {
     let mut complaints = Vec::new();
@@ -66,7 +78,10 @@ fn check(paths: &Paths) -> Result<Exit, Failure> {
     };
     let path = paths.config_file();
     let (config, found) = match file::load(&path) {
-        Ok(config) => (config, Vec::new()),
+        Ok(config) => {
+            let found = config.complaints.iter().map(ToString::to_string).collect();
+            (config, found)
+        }
         Err(errors) => (
             file::Config::default(),
             errors.0.iter().map(ToString::to_string).collect(),
@@ -82,16 +97,14 @@ fn check(paths: &Paths) -> Result<Exit, Failure> {
     let scheme = config.settings.keys.as_deref().and_then(Keymap::scheme);
     let (_, found) = chat::overrides(paths, scheme.unwrap_or_default());
     report(&path, path.exists(), found, "well".to_owned());
-    let mut names: Vec<String> = SHIPPED.iter().map(|(name, _)| (*name).to_owned()).collect();
     for file in theme::themes(&paths.themes_dir()) {
         let found = match Theme::parse(&file.text, Depth::TrueColor) {
             Ok(_) => Vec::new(),
-            Err(problem) => vec![format!("{}: {problem}", file.path.display())],
+            Err(problems) => theme_complaints(&file.path, &problems),
         };
         report(&file.path, true, found, "well".to_owned());
-        names.push(file.name);
     }
-    if let Some(wrong) = file::unknown_theme(&paths.config_file(), &names) {
+    if let Some(wrong) = file::unknown_theme(&paths.config_file(), &chat::themes(paths)) {
         complaints.push(wrong.to_string());
     }
     for warning in config.warnings.iter().chain(&complaints) {

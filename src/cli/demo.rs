@@ -2,7 +2,6 @@
 
 use super::args::{Demo, Global};
 use super::{Exit, Failure, chat};
-use crate::config::file::Config;
 use crate::config::paths::Paths;
 use crate::demo::DemoOptions;
 use crate::runtime::recording::Recorder;
@@ -129,19 +128,18 @@ fn play(
             exit: Exit::NoConnection,
             text: format!("the demo gateways could not be started: {error}"),
         })?;
+    // Without /proc the name it was started with has to do.
     let program = std::env::current_exe()
-        .map_err(|error| Failure::usage(format!("the program's own path is not known: {error}")))?;
+        .ok()
+        .or_else(|| std::env::args_os().next().map(Into::into))
+        .ok_or_else(|| Failure::usage("the program's own path is not known"))?;
     let accounts = chat::demo_accounts(&served, &program, settings);
     chat::run_with(
         &runtime,
         global,
         chat::Profile {
-            paths,
-            config: Config::default(),
-            accounts,
-            is_throwaway: true,
             recorder,
-            stage: None,
+            ..chat::Profile::throwaway(paths, accounts)
         },
     )
 }

@@ -5,7 +5,6 @@ use super::args::Global;
 use super::{Exit, Failure, chat};
 use crate::config::account::{AccountConfig, EndpointPlace};
 use crate::config::paths::Paths;
-use crate::runtime::clock::Clock;
 use crate::runtime::desktop::Place;
 use crate::runtime::doctor::{self, Finding, Health, Report, Section};
 use crate::runtime::engine::Surroundings;
@@ -27,16 +26,7 @@ pub fn run(global: &Global, offline: bool) -> Result<Exit, Failure> {
     let terminal = is_terminal.then(|| doctor::ask_terminal(place)).flatten();
     let colours = doctor::colours(chat::depth(global.color));
     let mut facts = doctor::gather(place, &paths, terminal, colours);
-    let around = Arc::new(Surroundings {
-        paths,
-        place,
-        clock: Clock::start(),
-        working_directory: std::env::current_dir().unwrap_or_else(|_| "/".into()),
-        no_keyring: global.no_keyring,
-        recorder: None,
-        stage: None,
-        is_throwaway: false,
-    });
+    let around = Arc::new(Surroundings::new(paths, global.no_keyring));
     facts.keyring = setup::keyring_status(&around).err();
     let mut report = Report {
         sections: doctor::judge(&facts),

@@ -3,8 +3,7 @@
 use super::args::{Demo, Global, Record, Replay};
 use super::{Exit, Failure, chat, demo};
 use crate::app::conversation::{FOCUS, focus_value, parse_focus};
-use crate::config::account::{AccountConfig, Endpoint, NetworkEndpoint, ProcessEndpoint};
-use crate::config::file::Config;
+use crate::config::account::{AccountConfig, EndpointKind};
 use crate::config::paths::Paths;
 use crate::domain::{AccountId, ConversationInfo, Durability, Secret, Write};
 use crate::runtime::recording::read::{Recording, What};
@@ -89,7 +88,7 @@ pub fn replay(global: &Global, replay: &Replay) -> Result<Exit, Failure> {
         .into_iter()
         .filter_map(|(name, kind)| {
             Some(chat::ProfileAccount {
-                config: AccountConfig::new(name, endpoint(kind)?),
+                config: AccountConfig::new(name, EndpointKind::named(kind)?.nowhere()),
                 secret: Some(Secret::new("replayed".to_owned())),
             })
         })
@@ -99,19 +98,15 @@ pub fn replay(global: &Global, replay: &Replay) -> Result<Exit, Failure> {
     }
     let folder = demo::Folder::new()?;
     let paths = Paths::inside(&folder.0);
-    focus_first(&paths, &recording)?;
+    set_stage(&paths, &recording)?;
     let stage = Stage::new(recording, replay.speed, replay.step);
     let runtime = chat::runtime()?;
     chat::run_with(
         &runtime,
         global,
         chat::Profile {
-            paths,
-            config: Config::default(),
-            accounts,
-            is_throwaway: true,
-            recorder: None,
             stage: Some(stage),
+            ..chat::Profile::throwaway(paths, accounts)
         },
     )
 }
@@ -130,42 +125,34 @@ fn read(replay: &Replay) -> Result<Recording, Failure> {
     Recording::parse(&text).map_err(|error| failed(&error))
 }
 
-fn endpoint(kind: &str) -> Option<Endpoint> {
-    let network = NetworkEndpoint {
-        url: "wss://recording.invalid/".to_owned(),
-        ..NetworkEndpoint::default()
-    };
-    Some(match kind {
-        "iris" => Endpoint::Iris(network),
-        "pheby" => Endpoint::Pheby(network),
-        "omi" => Endpoint::Omi(ProcessEndpoint {
-            command: vec!["recording".to_owned()],
-            ..ProcessEndpoint::default()
-        }),
-        _ => return None,
-    })
-}
-
-/// Has the conversation on screen first that was there then.
-fn focus_first(paths: &Paths, recording: &Recording) -> Result<(), Failure> {
-    let Some((account, conversation)) = focus_of(&recording.head) else {
-        return Ok(());
-    };
-    let failed = |error: store::StoreError| Failure::usage(error.to_string());
-    let (store, _) = store::open(paths.store_file(), StoreOptions::default()).map_err(failed)?;
-    let account = AccountId::new(account);
-    let value = focus_value(&account, &conversation);
-    let writes = vec![
-        Write::Conversation {
+/// Has the sidebar as it stood then, and the conversation on screen first that was there.
+fn set_stage(paths: &Paths, recording: &Recording) -> Result<(), Failure> {
+    let mut writes: Vec<Write> = recording
+        .sidebar()
+        .iter()
+        .map(|(name, value)| Write::Ui {
+            name: name.clone(),
+            value: value.clone(),
+        })
+        .collect();
+    if let Some((account, conversation)) = focus_of(&recording.head) {
+        let account = AccountId::new(account);
+        let value = focus_value(&account, &conversation);
+        writes.push(Write::Conversation {
             account,
             conversation,
             info: Box::new(ConversationInfo::default()),
-        },
-        Write::Ui {
+        });
+        writes.push(Write::Ui {
             name: FOCUS.to_owned(),
             value,
-        },
-    ];
+        });
+    }
+    if writes.is_empty() {
+        return Ok(());
+    }
+    let failed = |error: store::StoreError| Failure::usage(error.to_string());
+    let (store, _) = store::open(paths.store_file(), StoreOptions::default()).map_err(failed)?;
     store
         .commit_now(writes, Durability::Normal)
         .map_err(failed)?;
@@ -174,25 +161,23 @@ fn focus_first(paths: &Paths, recording: &Recording) -> Result<(), Failure> {
 }
 
 fn print_transcript(recording: &Recording, account: Option<&str>) -> Result<Exit, Failure> {
-    let accounts = recording.accounts();
-    let account = match account {
-        Some(name) if accounts.contains_key(name) => name,
-        Some(name) => {
+    let accounts: Vec<&str> = recording.accounts().iter().map(|(name, _)| *name).collect();
+    let account = match (account, accounts.as_slice()) {
+        (Some(name), _) if accounts.contains(&name) => name,
+        (Some(name), _) => {
             return Err(Failure::usage(format!(
                 "there is no account {name:?} in this recording; there are: {}",
-                accounts.keys().copied().collect::<Vec<_>>().join(", ")
+                accounts.join(", ")
             )));
         }
-        None => match accounts.keys().copied().collect::<Vec<_>>().as_slice() {
-            [one] => *one,
-            [] => return Err(Failure::usage("there is no account in this recording")),
-            several => {
-                return Err(Failure::usage(format!(
-                    "there are several accounts; choose one with -a: {}",
-                    several.join(", ")
-                )));
-            }
-        },
+        (None, [one]) => one,
+        (None, []) => return Err(Failure::usage("there is no account in this recording")),
+        (None, several) => {
+            return Err(Failure::usage(format!(
+                "there are several accounts; choose one with -a: {}",
+                several.join(", ")
+            )));
+        }
     };
     let _ = std::io::stdout().write_all(transcript(recording, account).as_bytes());
     Ok(Exit::Done)

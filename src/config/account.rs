@@ -38,6 +38,71 @@ pub enum Endpoint {
     Omi(ProcessEndpoint),
 }
 
+/// A kind of account, as data: its name in the configuration and what makes an endpoint of it.
+#[derive(Clone, Copy, Debug)]
+pub struct EndpointKind {
+    pub name: &'static str,
+    pub make: Make,
+}
+
+/// What an endpoint is made of.
+#[derive(Clone, Copy, Debug)]
+pub enum Make {
+    Network {
+        /// Stands in for a path that is missing in the address.
+        default_path: Option<&'static str>,
+        make: fn(NetworkEndpoint) -> Endpoint,
+    },
+    Process {
+        make: fn(ProcessEndpoint) -> Endpoint,
+    },
+}
+
+/// Every kind there is.
+pub const KINDS: &[EndpointKind] = &[
+    EndpointKind {
+        name: "pheby",
+        make: Make::Network {
+            default_path: Some("/ws"),
+            make: Endpoint::Pheby,
+        },
+    },
+    EndpointKind {
+        name: "iris",
+        make: Make::Network {
+            default_path: None,
+            make: Endpoint::Iris,
+        },
+    },
+    EndpointKind {
+        name: "omi",
+        make: Make::Process {
+            make: Endpoint::Omi,
+        },
+    },
+];
+
+impl EndpointKind {
+    /// The kind of a name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        KINDS.iter().find(|kind| kind.name == name)
+    }
+
+    /// An endpoint of this kind that leads nowhere.
+    pub fn nowhere(&self) -> Endpoint {
+        match self.make {
+            Make::Network { make, .. } => make(NetworkEndpoint {
+                url: "wss://nowhere.invalid/".to_owned(),
+                ..NetworkEndpoint::default()
+            }),
+            Make::Process { make } => make(ProcessEndpoint {
+                command: vec!["nothing".to_owned()],
+                ..ProcessEndpoint::default()
+            }),
+        }
+    }
+}
+
 /// Where the other side of an account is, whatever it speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndpointPlace<'a> {

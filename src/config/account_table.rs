@@ -1,7 +1,8 @@
 //! One `[[account]]` table: reading it, writing it, and what an address may look like.
 
 use super::account::{
-    AccountConfig, Endpoint, EndpointPlace, NetworkEndpoint, ProcessEndpoint, ToolConfig,
+    AccountConfig, Endpoint, EndpointKind, EndpointPlace, KINDS, Make, NetworkEndpoint,
+    ProcessEndpoint, ToolConfig,
 };
 use super::reader::{COMMAND, Reader, Section, command_of};
 use std::collections::BTreeMap;
@@ -11,26 +12,53 @@ use toml_edit::{Array, InlineTable, Table, Value};
 use url::{Host, Url};
 
 /// The kinds of account, as they stand in the file.
-pub(super) const KINDS: &[&str] = &["pheby", "iris", "omi"];
+pub(super) fn kinds() -> Vec<&'static str> {
+    KINDS.iter().map(|kind| kind.name).collect()
+}
 
 /// Characters of a name; it stands in the sidebar and in names of files.
 const NAME: usize = 64;
 
-/// Reads one account. Complaints go to the reader.
+/// Keys that only some kinds have.
+const ONLY: [(&str, &str); 12] = {
+    const NETWORK: &str = "this key is for accounts on the network";
+    const PROCESS: &str = "this key is for accounts that run a program here";
+    [
+        ("url", NETWORK),
+        ("ca_file", NETWORK),
+        ("allow_plain", NETWORK),
+        ("proxy", NETWORK),
+        ("command", PROCESS),
+        ("environment", PROCESS),
+        ("directory", PROCESS),
+        ("owner", PROCESS),
+        ("adapter", PROCESS),
+        ("model", PROCESS),
+        ("main_chat", PROCESS),
+        ("tools", PROCESS),
+    ]
+};
+
+/// Reads one account; none when something is wrong that it cannot do without: what a proxy, an
+/// authority or a command was meant to be is not guessed. Complaints go to the reader.
 pub(super) fn read(reader: &mut Reader, mut section: Section<'_>) -> Option<AccountConfig> {
-    let kind = reader.choice(&mut section, "kind", KINDS);
+    let count = reader.count();
+    let kinds = kinds();
+    let kind = reader.choice(&mut section, "kind", &kinds);
+    let kind = kind.as_deref().and_then(EndpointKind::named);
     let named = reader.text(&mut section, "name");
     let color = reader.color(&mut section, "color");
     let is_disabled = reader.flag(&mut section, "disabled").unwrap_or_default();
     let secret_command = reader.command(&mut section, "secret_command");
     let has_kind = section.take("kind").is_some();
-    let endpoint = match kind.as_deref() {
-        Some("pheby") => network(reader, &mut section, Some("/ws")).map(Endpoint::Pheby),
-        Some("iris") => network(reader, &mut section, None).map(Endpoint::Iris),
-        Some("omi") => process(reader, &mut section).map(Endpoint::Omi),
-        _ => {
+    let endpoint = match kind.map(|kind| kind.make) {
+        Some(Make::Network { default_path, make }) => {
+            network(reader, &mut section, default_path).map(make)
+        }
+        Some(Make::Process { make }) => process(reader, &mut section).map(make),
+        None => {
             if !has_kind {
-                let expected = format!("missing; one of {}", KINDS.join(", "));
+                let expected = format!("missing; one of {}", kinds.join(", "));
                 complain_of(reader, &section, "kind", &expected);
             }
             return None;
@@ -41,7 +69,10 @@ pub(super) fn read(reader: &mut Reader, mut section: Section<'_>) -> Option<Acco
         None if section.take("name").is_some() => None,
         None => endpoint.as_ref().map(default_name),
     };
-    reader.close(section);
+    reader.close_but(section, &ONLY);
+    if !reader.is_whole_since(count) {
+        return None;
+    }
     Some(AccountConfig {
         name: name?,
         endpoint: endpoint?,

@@ -4,7 +4,7 @@
 use super::account::AccountConfig;
 use super::account_table;
 use super::error::{ConfigError, ConfigErrors};
-use super::file::{parse, read_text};
+use super::file::{Config, parse, read_text};
 use super::paths;
 use super::settings::{Kind, SETTINGS};
 use std::io::Write;
@@ -14,14 +14,18 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item, Value};
 /// Adds an account at the end.
 pub fn add_account(path: &Path, account: &AccountConfig) -> Result<(), ConfigErrors> {
     let (text, known) = open(path)?;
-    if known.iter().any(|known| known.name == account.name) {
+    let mut document = document(path, &text)?;
+    let is_known = known
+        .accounts
+        .iter()
+        .any(|known| known.name == account.name);
+    if is_known || names(&document).any(|name| name == account.name) {
         return Err(error(
             path,
             "account.name",
             format!("there is an account called `{}` already", account.name),
         ));
     }
-    let mut document = document(path, &text)?;
     let tables = document
         .entry("account")
         .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
@@ -40,6 +44,16 @@ pub fn add_account(path: &Path, account: &AccountConfig) -> Result<(), ConfigErr
                 "expected [[account]] tables".to_owned(),
             ));
         }
+    }
+    // What would not be read again must not be written.
+    let mut read = parse(path, &document.to_string())?;
+    if !read.accounts.iter().any(|read| read.name == account.name) {
+        read.complaints
+            .retain(|new| !known.complaints.contains(new));
+        return Err(match read.complaints.is_empty() {
+            true => error(path, "account", "this account cannot be written".to_owned()),
+            false => ConfigErrors(read.complaints),
+        });
     }
     write(path, document)
 }
@@ -96,11 +110,25 @@ pub fn save_setting(path: &Path, key: &str, value: &str) -> Result<(), ConfigErr
     write(path, document)
 }
 
-/// The text of the file, which must be in order: what cannot be read must not be written over.
-fn open(path: &Path) -> Result<(String, Vec<AccountConfig>), ConfigErrors> {
+/// The text of the file, which must be TOML: what cannot be read must not be written over. Lines that
+/// were passed over stay as they are.
+fn open(path: &Path) -> Result<(String, Config), ConfigErrors> {
     let text = read_text(path)?.unwrap_or_default();
-    let accounts = parse(path, &text)?.accounts;
-    Ok((text, accounts))
+    let config = parse(path, &text)?;
+    Ok((text, config))
+}
+
+/// Names in account tables, also of those that were left out.
+fn names(document: &DocumentMut) -> impl Iterator<Item = &str> {
+    let item = document.get("account");
+    let tables = item
+        .and_then(Item::as_array_of_tables)
+        .into_iter()
+        .flatten();
+    let list = item.and_then(Item::as_array).into_iter().flatten();
+    tables
+        .filter_map(|table| table.get("name")?.as_str())
+        .chain(list.filter_map(|value| value.as_inline_table()?.get("name")?.as_str()))
 }
 
 fn document(path: &Path, text: &str) -> Result<DocumentMut, ConfigErrors> {
@@ -110,7 +138,6 @@ fn document(path: &Path, text: &str) -> Result<DocumentMut, ConfigErrors> {
 
 fn write(path: &Path, document: DocumentMut) -> Result<(), ConfigErrors> {
     let text = document.to_string();
-    // What would not be read again must not be written.
     parse(path, &text)?;
     replace(path, text.as_bytes())
         .map_err(|found| error(path, "", format!("cannot be written: {found}")))
@@ -152,5 +179,6 @@ fn error(path: &Path, key: &str, expected: String) -> ConfigErrors {
         key: key.to_owned(),
         expected,
         suggestion: None,
+        effect: None,
     })
 }

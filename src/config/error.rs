@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// One thing that is wrong. Nothing of the file is used until it is mended.
+/// One thing that is wrong. The line is passed over until it is mended; everything else holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConfigError {
     pub file: PathBuf,
@@ -15,6 +15,8 @@ pub struct ConfigError {
     pub expected: String,
     /// A name that was probably meant.
     pub suggestion: Option<String>,
+    /// What follows from it, as a sentence without its end, when that is more than the line.
+    pub effect: Option<String>,
 }
 
 impl fmt::Display for ConfigError {
@@ -32,6 +34,10 @@ impl fmt::Display for ConfigError {
         f.write_str(&self.expected)?;
         if let Some(suggestion) = &self.suggestion {
             write!(f, "; did you mean `{suggestion}`?")?;
+        }
+        if let Some(effect) = &self.effect {
+            let end = if self.suggestion.is_some() { "" } else { "." };
+            write!(f, "{end} {effect}.")?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::account_table;
 use super::error::{ConfigError, ConfigErrors};
 use super::reader::{Reader, Section};
 use super::settings::{Kind, SETTINGS, Setting, Settings};
-use super::words;
+use crate::domain::nearest;
 use std::fmt::Write;
 use std::path::Path;
 use toml_edit::Table;
@@ -22,11 +22,14 @@ pub struct Config {
     /// In the order of the file, which is the order of the sidebar.
     pub accounts: Vec<AccountConfig>,
     pub settings: Settings,
+    /// Lines that were passed over, in the order of the file.
+    pub complaints: Vec<ConfigError>,
     /// What works but should be known: a file that others may write.
     pub warnings: Vec<String>,
 }
 
-/// Reads the file; a missing one is an empty one.
+/// Reads the file; a missing one is an empty one. What is wrong in it is among the complaints of the
+/// result; only a file that cannot be read at all is an error.
 pub fn load(path: &Path) -> Result<Config, ConfigErrors> {
     match read_text(path)? {
         Some(text) => {
@@ -45,14 +48,19 @@ pub fn parse(path: &Path, text: &str) -> Result<Config, ConfigErrors> {
         return reader.finish(None);
     };
     let mut root = Section::new(document.as_table(), "");
-    let settings = Settings::read(&mut reader, &mut root);
+    let mut settings = Settings::read(&mut reader, &mut root);
+    if settings.hide_content.is_none() && root.get("hide_content").is_some() {
+        // Somebody who wrote the key wants something hidden.
+        settings.hide_content = Some(true);
+    }
     let accounts = accounts(&mut reader, &mut root);
     reader.close(root);
-    reader.finish(Some(Config {
+    Ok(Config {
         accounts,
         settings,
+        complaints: reader.finish_with_complaints(),
         warnings: Vec::new(),
-    }))
+    })
 }
 
 /// What is wrong with the theme the file names, when none of these has its name. Whatever else is
@@ -71,7 +79,8 @@ pub fn unknown_theme(path: &Path, names: &[String]) -> Option<ConfigError> {
         line: root.line(&reader, "theme"),
         key: "theme".to_owned(),
         expected: format!("there is no theme `{theme}`; `trialogue themes` lists them"),
-        suggestion: words::nearest(theme, names.iter().map(String::as_str)).map(str::to_owned),
+        suggestion: nearest(theme, names.iter().map(String::as_str)).map(str::to_owned),
+        effect: None,
     })
 }
 
@@ -91,42 +100,67 @@ pub fn address(written: &str, default_path: Option<&str>) -> Result<String, Stri
     account_table::address(written, default_path)
 }
 
+/// The words of a command line, split as a shell would at spaces and quotes; none when a quote is
+/// left open.
+pub fn words(line: &str) -> Option<Vec<String>> {
+    super::words::split(line)
+}
+
 fn accounts(reader: &mut Reader, root: &mut Section<'_>) -> Vec<AccountConfig> {
     let Some(item) = root.take("account") else {
         return Vec::new();
     };
     // `[[account]]` tables, or one list of inline tables.
-    let tables: Vec<Section<'_>> = match (item.as_array_of_tables(), item.as_array()) {
+    let list: Vec<(Option<Section<'_>>, _)> = match (item.as_array_of_tables(), item.as_array()) {
         (Some(tables), _) => tables
             .iter()
-            .map(|table| Section::new(table, "account."))
+            .map(|table| (Some(Section::new(table, "account.")), table.span()))
             .collect(),
         (None, Some(list)) => list
             .iter()
-            .filter_map(|value| Some(Section::new(value.as_inline_table()?, "account.")))
+            .map(|value| {
+                let table = value.as_inline_table();
+                let section = table.map(|table| Section::new(table, "account."));
+                (section, value.span())
+            })
             .collect(),
         (None, None) => {
             let line = reader.line(item.span());
-            reader.complain(
-                line,
-                "account",
-                "expected [[account]], in two brackets",
-                None,
-            );
+            let expected = "expected [[account]], in two brackets";
+            let count = reader.count();
+            reader.complain(line, "account", expected, None);
+            reader.explain(count, "This account is left out");
             return Vec::new();
         }
     };
     let mut accounts: Vec<AccountConfig> = Vec::new();
-    for section in tables {
-        let line = section.line(reader, "name");
-        let Some(account) = account_table::read(reader, section) else {
+    for (section, span) in list {
+        let count = reader.count();
+        let line = reader.line(span);
+        let Some(section) = section else {
+            reader.complain(
+                line,
+                "account",
+                "expected a table like { kind = \"iris\" }",
+                None,
+            );
             continue;
         };
-        if accounts.iter().any(|known| known.name == account.name) {
-            let expected = format!("there is another account called `{}`", account.name);
-            reader.complain(line, "account.name", expected, None);
+        let name = section.get("name").and_then(|item| item.as_str());
+        let effect = match name {
+            Some(name) => format!("The account `{name}` is left out"),
+            None => "This account is left out".to_owned(),
+        };
+        let line = section.line(reader, "name").or(line);
+        match account_table::read(reader, section) {
+            Some(account) if accounts.iter().any(|known| known.name == account.name) => {
+                let expected = format!("there is another account called `{}`", account.name);
+                reader.complain(line, "account.name", expected, None);
+                reader.explain(count, "The second one is left out");
+            }
+            Some(account) => accounts.push(account),
+            None => reader.explain(count, &effect),
         }
-        accounts.push(account);
     }
     accounts
 }
@@ -242,7 +276,7 @@ pub fn schema() -> String {
             setting.name, setting.default, setting.meaning
         );
     }
-    let kinds = quoted(account_table::KINDS);
+    let kinds = quoted(&account_table::kinds()[..]);
     format!(
         r##"{{
   "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -8,7 +8,7 @@
 //! "ctrl+x q" = "none"
 //! ```
 
-use super::error::ConfigErrors;
+use super::error::{ConfigError, ConfigErrors};
 use super::file::read_text;
 use super::reader::Reader;
 use std::path::Path;
@@ -23,16 +23,24 @@ pub struct KeyLine {
     pub place: String,
 }
 
-/// Reads the file; a missing one is an empty one.
-pub fn load(path: &Path) -> Result<Vec<KeyLine>, ConfigErrors> {
+/// The whole file.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct KeyFile {
+    pub lines: Vec<KeyLine>,
+    /// Lines that were passed over.
+    pub complaints: Vec<ConfigError>,
+}
+
+/// Reads the file; a missing one is an empty one. Only a file that cannot be read at all is an error.
+pub fn load(path: &Path) -> Result<KeyFile, ConfigErrors> {
     match read_text(path)? {
         Some(text) => parse(path, &text),
-        None => Ok(Vec::new()),
+        None => Ok(KeyFile::default()),
     }
 }
 
 /// Reads the text of a key file.
-pub fn parse(path: &Path, text: &str) -> Result<Vec<KeyLine>, ConfigErrors> {
+pub fn parse(path: &Path, text: &str) -> Result<KeyFile, ConfigErrors> {
     let mut reader = Reader::new(path, text);
     let Some(document) = reader.parse() else {
         return reader.finish(None);
@@ -68,5 +76,8 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<KeyLine>, ConfigErrors> {
             }
         }
     }
-    reader.finish(Some(lines))
+    Ok(KeyFile {
+        lines,
+        complaints: reader.finish_with_complaints(),
+    })
 }

@@ -1,8 +1,11 @@
 //! Reads TOML tables key by key and gathers every complaint with its line, so that the person sees
-//! all of them at once. A key that nobody asked for is a complaint too.
+//! all of them at once. A key that nobody asked for is a complaint too. Whoever reads decides
+//! whether complaints are the end of it ([`Reader::finish`]) or something to be told
+//! ([`Reader::finish_with_complaints`]).
 
 use super::error::{ConfigError, ConfigErrors};
 use super::words;
+use crate::domain::nearest;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml_edit::{Document, Item, TableLike};
@@ -12,7 +15,8 @@ pub(super) struct Reader {
     file: PathBuf,
     /// Where lines begin, for spans.
     text: String,
-    errors: Vec<ConfigError>,
+    /// Complaints, and whether what is around the line has no sense without it.
+    errors: Vec<(ConfigError, bool)>,
 }
 
 /// One table of it, and the keys that were asked for.
@@ -49,10 +53,35 @@ impl Reader {
     pub fn finish<T>(self, value: Option<T>) -> Result<T, ConfigErrors> {
         match value {
             Some(value) if self.errors.is_empty() => Ok(value),
-            _ => {
-                let mut errors = self.errors;
-                errors.sort_by_key(|error| error.line);
-                Err(ConfigErrors(errors))
+            _ => Err(ConfigErrors(self.finish_with_complaints())),
+        }
+    }
+
+    /// Everything that is wrong, in the order of the file.
+    pub fn finish_with_complaints(self) -> Vec<ConfigError> {
+        let mut errors: Vec<_> = self.errors.into_iter().map(|(error, _)| error).collect();
+        errors.sort_by_key(|error| error.line);
+        errors
+    }
+
+    /// How many complaints there are so far.
+    pub fn count(&self) -> usize {
+        self.errors.len()
+    }
+
+    /// Whether all complaints since then concern lines that can be done without.
+    pub fn is_whole_since(&self, count: usize) -> bool {
+        self.errors
+            .iter()
+            .skip(count)
+            .all(|(_, is_grave)| !is_grave)
+    }
+
+    /// Says of the complaints since then what follows from them.
+    pub fn explain(&mut self, count: usize, effect: &str) {
+        for (error, is_grave) in self.errors.iter_mut().skip(count) {
+            if *is_grave {
+                error.effect.get_or_insert_with(|| effect.to_owned());
             }
         }
     }
@@ -71,13 +100,29 @@ impl Reader {
         expected: impl Into<String>,
         suggestion: Option<String>,
     ) {
-        self.errors.push(ConfigError {
+        self.remark(line, key, expected, suggestion);
+        if let Some((_, is_grave)) = self.errors.last_mut() {
+            *is_grave = true;
+        }
+    }
+
+    /// Notes that a line is wrong which everything around it can do without.
+    fn remark(
+        &mut self,
+        line: Option<usize>,
+        key: impl Into<String>,
+        expected: impl Into<String>,
+        suggestion: Option<String>,
+    ) {
+        let error = ConfigError {
             file: self.file.clone(),
             line,
             key: key.into(),
             expected: expected.into(),
             suggestion,
-        });
+            effect: None,
+        };
+        self.errors.push((error, false));
     }
 
     fn wrong(&mut self, section: &Section<'_>, key: &str, item: &Item, expected: &str) {
@@ -109,7 +154,7 @@ impl Reader {
         }
         let line = section.line(self, key);
         let expected = format!("`{text}` is none of {}", choices.join(", "));
-        let suggestion = words::nearest(&text, choices.iter().copied()).map(str::to_owned);
+        let suggestion = nearest(&text, choices.iter().copied()).map(str::to_owned);
         self.complain(line, section.path(key), expected, suggestion);
         None
     }
@@ -134,11 +179,11 @@ impl Reader {
     }
 
     pub fn color(&mut self, section: &mut Section<'_>, key: &'static str) -> Option<(u8, u8, u8)> {
-        let text = self.text(section, key)?;
-        let color = words::color(&text);
+        let text = section.take(key)?.as_str();
+        let color = text.and_then(words::color);
         if color.is_none() {
             let line = section.line(self, key);
-            self.complain(
+            self.remark(
                 line,
                 section.path(key),
                 "expected a colour like \"#7cb7ff\"",
@@ -174,8 +219,9 @@ impl Reader {
         }
     }
 
-    /// Complains about every key of a section that nobody asked for.
-    pub fn close(&mut self, section: Section<'_>) {
+    /// Complains about every key of a section that nobody asked for; `elsewhere` are keys that would
+    /// be known in another place, with what is to be said of them.
+    pub fn close_but(&mut self, section: Section<'_>, elsewhere: &[(&str, &str)]) {
         for (key, item) in section.table.iter() {
             if section.known.contains(&key) {
                 continue;
@@ -186,9 +232,19 @@ impl Reader {
                 .and_then(|(key, _)| key.span())
                 .or_else(|| item.span());
             let line = self.line(span);
-            let suggestion = words::nearest(key, section.known.iter().copied()).map(str::to_owned);
-            self.complain(line, section.path(key), "this key is not known", suggestion);
+            match elsewhere.iter().find(|(name, _)| *name == key) {
+                Some((_, why)) => self.remark(line, section.path(key), *why, None),
+                None => {
+                    let suggestion = nearest(key, section.known.iter().copied()).map(str::to_owned);
+                    self.remark(line, section.path(key), "this key is not known", suggestion);
+                }
+            }
         }
+    }
+
+    /// Complains about every key of a section that nobody asked for.
+    pub fn close(&mut self, section: Section<'_>) {
+        self.close_but(section, &[]);
     }
 }
 
@@ -221,6 +277,11 @@ impl<'a> Section<'a> {
     /// The item of a key; the key is known from now on.
     pub fn take(&mut self, key: &'static str) -> Option<&'a Item> {
         self.known.push(key);
+        self.table.get(key)
+    }
+
+    /// The item of a key, without more.
+    pub fn get(&self, key: &str) -> Option<&'a Item> {
         self.table.get(key)
     }
 

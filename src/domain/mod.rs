@@ -19,6 +19,7 @@ pub mod ids;
 pub mod message;
 pub mod model;
 pub mod moment;
+pub mod nearest;
 pub mod notice;
 pub mod record;
 pub mod run;
@@ -52,6 +53,7 @@ pub use message::{
 };
 pub use model::{Effort, ModelCatalog, ModelChoice, Profile, Provider, Scope};
 pub use moment::Moment;
+pub use nearest::nearest;
 pub use notice::{Notice, NoticeKind, Severity};
 pub use record::{
     AuditRecord, Committed, DraftRecord, Durability, Found, LocalSettings, Lookup, OutboxRecord,

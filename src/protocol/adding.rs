@@ -8,6 +8,18 @@
 //! hands in frames, counts delays, opens files and stores what is kept. So a driver can be tested
 //! line by line, in no time, with any fault.
 //!
+//! # What a frame is
+//! The shell knows two ways to the other side, and both hand over whole [`Frame`](crate::link::Frame)s:
+//!
+//! | endpoint | a frame is |
+//! |---|---|
+//! | network: `ws://` or `wss://` | one message of the WebSocket, text or binary |
+//! | process: a program started here | one line of its standard output or input, without the line break |
+//!
+//! A protocol on a bare TCP socket, or one over HTTP alone, needs a transport of its own first: a
+//! room beside `transport/websocket.rs` that gives the same
+//! [`Link`](crate::transport::Link).
+//!
 //! # Step by step
 //! 1. **The table.** Write down every frame of the protocol and what it means in the nouns of
 //!    [`domain`](crate::domain): which is the link being ready, which a conversation, a message, a
@@ -21,15 +33,21 @@
 //!    what it was for, and a deadline), and the parts of the protocol in files of their own once
 //!    there is more than one topic. Begin with one thin path: hello, ready, the directory, send,
 //!    the answer, its end.
-//! 4. **Place.** An address is a network endpoint, a program a process endpoint; both exist. Add a
-//!    variant to [`Endpoint`](crate::config::account::Endpoint), its name to the list in
-//!    `config/account_table.rs` and the match beside it, and the compiler leads to every other
-//!    place: [`driver`](super::driver), [`speaks`](super::speaks), the description for the wizard
-//!    in `protocol/kinds.rs`, `account add` in `cli/args.rs` and `cli/account.rs`. If a child
-//!    process needs more than its command line, say so in [`launch`](super::launch).
+//!    Of the inputs, what the protocol has no use for (HTTP, files, tools) is passed over.
+//! 4. **Place.** Add a variant to [`Endpoint`](crate::config::account::Endpoint), around a
+//!    [`NetworkEndpoint`](crate::config::account::NetworkEndpoint) or a
+//!    [`ProcessEndpoint`](crate::config::account::ProcessEndpoint), and a row to
+//!    [`KINDS`](crate::config::account::KINDS) below it: reading and writing `config.toml`, its
+//!    schema, recordings and transcripts go by that row. `cargo check` then names every match that
+//!    wants an arm: `kind` and `place` of the endpoint, [`driver`](super::driver),
+//!    [`launch`](super::launch) (none, unless the program needs more than its command line),
+//!    [`speaks`](super::speaks). Nothing names these, so do not forget them: what the wizard asks
+//!    in `protocol/kinds.rs` (a test there counts), `account add` in `cli/args.rs` and
+//!    `cli/account.rs`, and an account of the kind in the example of `config/file.rs`.
 //! 5. **Transcripts.** One rule a file in `tests/transcripts/NAME`: what comes in, what is asked,
-//!    what goes out. `tests/transcripts.rs` plays them; with `TRANSCRIPTS=rewrite` it writes what
-//!    came, and you read it. `trialogue record` and `replay --transcript` make one of a real
+//!    what goes out. `tests/transcripts.rs` plays them once it has a test that says
+//!    `check("NAME")`; with `TRANSCRIPTS=rewrite` it writes what came, and you read it. Settings
+//!    that an account needs for them are given in `account` of `tests/support/driver_lab.rs`. `trialogue record` and `replay --transcript` make one of a real
 //!    session.
 //! 6. **A gateway to try it on.** `demo` holds one for each protocol, written from the
 //!    specification with literal frames and without the driver's types, so that a

@@ -1,7 +1,7 @@
 //! What the wizard asks for each kind of account: data, so that the screen knows no protocol.
 
 use super::speaks;
-use crate::config::account::{Endpoint, NetworkEndpoint, ProcessEndpoint};
+use crate::config::account::EndpointKind;
 
 /// A kind of account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,16 +95,26 @@ const KINDS: &[Kind] = &[
 
 /// The kinds of account that this build can speak to.
 pub fn kinds() -> impl Iterator<Item = &'static Kind> {
-    KINDS.iter().filter(|kind| match kind.name {
-        "iris" => speaks(&Endpoint::Iris(NetworkEndpoint::default())),
-        "pheby" => speaks(&Endpoint::Pheby(NetworkEndpoint::default())),
-        _ => speaks(&Endpoint::Omi(ProcessEndpoint::default())),
-    })
+    KINDS
+        .iter()
+        .filter(|kind| EndpointKind::named(kind.name).is_some_and(|kind| speaks(&kind.nowhere())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_kind_of_account_is_in_the_wizard() {
+        let mut known: Vec<_> = crate::config::account::KINDS
+            .iter()
+            .map(|k| k.name)
+            .collect();
+        let mut shown: Vec<_> = kinds().map(|kind| kind.name).collect();
+        known.sort_unstable();
+        shown.sort_unstable();
+        assert_eq!(known, shown);
+    }
 
     #[test]
     fn every_kind_has_a_place_and_only_one_secret() {

@@ -3,7 +3,10 @@
 //! a link, so that opening the file fetches nothing.
 
 use super::blocks::syntax;
+use super::diff::looks_like_diff;
+use super::highlight::{Job, colour};
 use super::links::may_open;
+use super::row::Role;
 use pulldown_cmark::{Alignment, CodeBlockKind, CowStr, Event, Parser, Tag, TagEnd};
 use std::fmt::Write;
 
@@ -14,6 +17,15 @@ pub fn html(source: &str) -> String {
         writer.event(event);
     }
     writer.out
+}
+
+/// The HTML of what a tool printed: as it is, a diff in its colours.
+pub fn html_of_output(text: &str) -> String {
+    let text = clean(text);
+    match looks_like_diff(&text) {
+        true => diff(&text),
+        false => escape_html(&text),
+    }
 }
 
 /// Text as it stands between tags and in attributes.
@@ -40,6 +52,8 @@ struct Writer {
     is_head: bool,
     /// For each open link or picture whether it was written as a link.
     links: Vec<bool>,
+    /// The language and the code of the block that is open.
+    code: Option<(String, String)>,
 }
 
 impl Writer {
@@ -64,12 +78,9 @@ impl Writer {
     }
 
     fn text(&mut self, text: &str) {
-        for (at, line) in text.split('\n').enumerate() {
-            if at > 0 {
-                self.out.push('\n');
-            }
-            self.out
-                .push_str(&escape_html(&crate::text::clean_line(line)));
+        match &mut self.code {
+            Some((_, code)) => code.push_str(text),
+            None => self.out.push_str(&escape_html(&clean(text))),
         }
     }
 
@@ -104,15 +115,13 @@ impl Writer {
                     CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or(""),
                     CodeBlockKind::Indented => "",
                 };
-                self.out.push_str("<pre><code");
+                let language = crate::text::clean_line(language).into_owned();
+                self.out.push_str("<pre");
                 if !language.is_empty() {
-                    let _ = write!(
-                        self.out,
-                        " class=\"language-{}\"",
-                        escape_html(&crate::text::clean_line(language))
-                    );
+                    let _ = write!(self.out, " data-language=\"{}\"", escape_html(&language));
                 }
-                self.out.push('>');
+                self.out.push_str("><code>");
+                self.code = Some((language, String::new()));
             }
             Tag::HtmlBlock | Tag::MetadataBlock(_) => self.out.push_str("<pre>"),
             Tag::List(None) => self.out.push_str("<ul>\n"),
@@ -131,7 +140,7 @@ impl Writer {
             Tag::DefinitionListDefinition => self.out.push_str("<dd>"),
             Tag::Table(alignments) => {
                 self.alignments = alignments;
-                self.out.push_str("<table>\n");
+                self.out.push_str("<div class=\"table\"><table>\n");
             }
             Tag::TableHead => {
                 self.is_head = true;
@@ -172,7 +181,12 @@ impl Writer {
                 let _ = writeln!(self.out, "</h{}>", (level as usize + 2).min(6));
             }
             TagEnd::BlockQuote(_) => self.out.push_str("</blockquote>\n"),
-            TagEnd::CodeBlock => self.out.push_str("</code></pre>\n"),
+            TagEnd::CodeBlock => {
+                if let Some((language, code)) = self.code.take() {
+                    self.out.push_str(&code_block(&language, &code));
+                }
+                self.out.push_str("</code></pre>\n");
+            }
             TagEnd::HtmlBlock | TagEnd::MetadataBlock(_) => self.out.push_str("</pre>\n"),
             TagEnd::List(is_ordered) => {
                 self.out
@@ -183,7 +197,7 @@ impl Writer {
             TagEnd::DefinitionList => self.out.push_str("</dl>\n"),
             TagEnd::DefinitionListTitle => self.out.push_str("</dt>\n"),
             TagEnd::DefinitionListDefinition => self.out.push_str("</dd>\n"),
-            TagEnd::Table => self.out.push_str("</table>\n"),
+            TagEnd::Table => self.out.push_str("</table></div>\n"),
             TagEnd::TableHead => {
                 self.is_head = false;
                 self.out.push_str("</tr>\n");
@@ -206,9 +220,92 @@ impl Writer {
     }
 }
 
+/// Text of several lines, each without what only a terminal would act on: entities of Markdown can
+/// bring back what cleaning took out.
+fn clean(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (at, line) in text.split('\n').enumerate() {
+        if at > 0 {
+            out.push('\n');
+        }
+        out.push_str(&crate::text::clean_line(line));
+    }
+    out
+}
+
+/// The inside of a code block, with its colours where its language is known.
+fn code_block(language: &str, code: &str) -> String {
+    let code = &clean(code);
+    if matches!(language, "diff" | "patch") {
+        return diff(code);
+    }
+    let Some(job) = Job::new(language, code) else {
+        return escape_html(code);
+    };
+    let coloured = colour(&job);
+    let mut out = String::with_capacity(code.len() * 2);
+    for (at, line) in code.split('\n').enumerate() {
+        if at > 0 {
+            out.push('\n');
+        }
+        let mut rest = line;
+        for (length, role) in coloured.line(at).into_iter().flatten() {
+            let length = usize::try_from(*length).unwrap_or(usize::MAX);
+            let Some((piece, after)) = rest.split_at_checked(length) else {
+                break;
+            };
+            rest = after;
+            match class(*role) {
+                Some(class) => span(&mut out, class, piece),
+                None => out.push_str(&escape_html(piece)),
+            }
+        }
+        out.push_str(&escape_html(rest));
+    }
+    out
+}
+
+fn diff(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() * 2);
+    for (at, line) in text.split('\n').enumerate() {
+        if at > 0 {
+            out.push('\n');
+        }
+        let class = match line.as_bytes() {
+            [b'@', b'@', ..] => "hunk",
+            [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => "place",
+            [b'+', ..] => "added",
+            [b'-', ..] => "removed",
+            _ => {
+                out.push_str(&escape_html(line));
+                continue;
+            }
+        };
+        span(&mut out, class, line);
+    }
+    out
+}
+
+fn span(out: &mut String, class: &str, text: &str) {
+    let _ = write!(out, "<span class=\"{class}\">{}</span>", escape_html(text));
+}
+
+/// What a piece of code is called in the style of the page.
+fn class(role: Role) -> Option<&'static str> {
+    Some(match role {
+        Role::Keyword | Role::Tag => "keyword",
+        Role::Type | Role::Attribute => "type",
+        Role::Function => "function",
+        Role::Constant | Role::Number => "number",
+        Role::String | Role::Escape => "string",
+        Role::Comment => "comment",
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::html;
+    use super::{html, html_of_output};
 
     #[test]
     fn markdown_becomes_markup_and_markup_becomes_text() {
@@ -225,12 +322,28 @@ mod tests {
             "<p>a &lt;img src=x onerror=alert(1)&gt; b</p>\n"
         );
         assert_eq!(
-            html("```rust\nlet a = \"<\";\n```"),
-            "<pre><code class=\"language-rust\">let a = &quot;&lt;&quot;;\n</code></pre>\n"
+            html("```nothing-known\nlet a = \"<\";\n```"),
+            "<pre data-language=\"nothing-known\"><code>let a = &quot;&lt;&quot;;\n</code></pre>\n"
+        );
+        let page = html("```rust\nlet a = \"</code><script>\"; // <b>\n```");
+        assert!(
+            page.contains("<span class=\"keyword\">let</span>"),
+            "{page}"
+        );
+        assert!(page.contains("&lt;/code&gt;&lt;script&gt;"), "{page}");
+        assert!(!page.contains("<script") && !page.contains("<b>"), "{page}");
+        assert_eq!(
+            html("```x\" onload=\"y\na\n```"),
+            "<pre data-language=\"x&quot;\"><code>a\n</code></pre>\n"
+        );
+        assert_eq!(
+            html_of_output("@@ -1 +1 @@\n-<a>\n+<b>"),
+            "<span class=\"hunk\">@@ -1 +1 @@</span>\n<span class=\"removed\">-&lt;a&gt;</span>\n\
+             <span class=\"added\">+&lt;b&gt;</span>"
         );
         assert_eq!(
             html("| a | b |\n|---|--:|\n| 1 | 2 |"),
-            "<table>\n<tr><th>a</th><th class=\"right\">b</th></tr>\n<tr><td>1</td><td class=\"right\">2</td></tr>\n</table>\n"
+            "<div class=\"table\"><table>\n<tr><th>a</th><th class=\"right\">b</th></tr>\n<tr><td>1</td><td class=\"right\">2</td></tr>\n</table></div>\n"
         );
     }
 

@@ -21,7 +21,7 @@ mod table;
 pub use ansi::{ansi, plain};
 pub use diff::{diff, looks_like_diff};
 pub use highlight::{Coloured, Colours, Job};
-pub use html::{escape_html, html};
+pub use html::{escape_html, html, html_of_output};
 pub use layout::Layout;
 pub use links::{may_open, target_differs};
 pub use markdown::CodeBlock;

@@ -50,6 +50,22 @@ pub struct Surroundings {
     pub is_throwaway: bool,
 }
 
+impl Surroundings {
+    /// Those of a command that neither records nor plays, on the folders of the person.
+    pub fn new(paths: Paths, no_keyring: bool) -> Self {
+        Self {
+            paths,
+            place: Place::detect(),
+            clock: Clock::start(),
+            working_directory: std::env::current_dir().unwrap_or_else(|_| "/".into()),
+            no_keyring,
+            recorder: None,
+            stage: None,
+            is_throwaway: false,
+        }
+    }
+}
+
 /// What came from outside the front.
 pub enum Happening {
     Session(AccountId, SessionEvent),
@@ -153,8 +169,19 @@ impl Engine {
         self.flush();
     }
 
+    /// In the order of the sidebar.
+    fn account_names(&self) -> Vec<String> {
+        let accounts = self.state.accounts.iter();
+        accounts
+            .map(|account| account.account.id.as_str().to_owned())
+            .collect()
+    }
+
     /// Starts the session of every account that is not switched off.
     pub fn connect_all(&mut self) {
+        if let Some(recorder) = &self.around.recorder {
+            recorder.sidebar(&self.account_names(), &self.ui);
+        }
         let ids: Vec<AccountId> = self
             .state
             .accounts
@@ -728,12 +755,13 @@ impl Engine {
             rows: 24,
             focus,
         };
+        let sidebar = recording::sidebar_line(&self.account_names(), &self.ui);
         let (out, folder) = (
             self.inner_out.clone(),
             self.around.paths.state.join("recordings"),
         );
         tokio::spawn(async move {
-            let mut lines = Vec::new();
+            let mut lines = vec![(0, sidebar)];
             for answer in answers {
                 if let Ok(Ok(of)) = tokio::time::timeout(SAVE_PATIENCE, answer).await {
                     lines.extend(of);

@@ -804,13 +804,7 @@ fn pick_theme(name: &str, options: &ScreenOptions) -> Theme {
     let mut theme = Theme::named(name, options.depth)
         .or_else(|| {
             let file = crate::config::theme::find(&options.themes_dir, name)?;
-            match Theme::parse(&file.text, options.depth) {
-                Ok(theme) => Some(theme),
-                Err(problem) => {
-                    tracing::warn!(file = %file.path.display(), ?problem, "a theme cannot be used");
-                    None
-                }
-            }
+            Some(Theme::parse_with_faults(&file.text, options.depth))
         })
         .or_else(|| Theme::named("dark", options.depth))
         .expect("the dark theme ships and a test parses it");

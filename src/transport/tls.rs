@@ -100,9 +100,16 @@ pub fn words(error: &rustls::Error, host: &str) -> String {
             }
             CertificateError::UnknownIssuer => format!(
                 "The certificate of {host} was signed by an authority that is not known here. If \
-                 it is your own, name its file in `ca_file` of the account."
+                 it is your own, name its file in `ca_file` of the account (--ca-file when adding it)."
             ),
             CertificateError::Revoked => format!("The certificate of {host} was revoked."),
+            // The verifier has no word of its own for it, and it is what people meet who made theirs.
+            other if format!("{other:?}").contains("CaUsedAsEndEntity") => format!(
+                "The certificate of {host} is that of an authority (CA:TRUE), which no server may \
+                 show. Make the server one that this authority signed, or, for a lone one, add \
+                 `-addext basicConstraints=critical,CA:FALSE` to `openssl req -x509`. Then name \
+                 the authority or the lone one in `ca_file` of the account."
+            ),
             other => format!("The certificate of {host} is not acceptable: {other}"),
         },
         rustls::Error::InvalidMessage(_) => format!(

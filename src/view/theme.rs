@@ -2,9 +2,13 @@
 //! from the usual recipe, a role's style in words ("accent bold", "text on raised"). Text colours
 //! that would be hard to read on the surfaces they stand on are moved until they reach WCAG AA.
 
-use super::color::{Rgb, contrast, legible, nearest_index};
-use ratatui::style::{Color, Modifier, Style};
-use std::collections::BTreeMap;
+mod source;
+
+pub use source::{ThemeProblem, ThemeProblems};
+
+use super::color::{Rgb, contrast};
+use ratatui::style::{Color, Style};
+use source::{COLORS, Source};
 
 /// How many colours the terminal shows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -175,61 +179,6 @@ impl Role {
     }
 }
 
-/// The surfaces that a text without a ground of its own may stand on.
-const SURFACES: [&str; 5] = ["background", "panel", "raised", "code", "selection"];
-
-/// The names a theme file gives colours to.
-const COLORS: [&str; 17] = [
-    "background",
-    "panel",
-    "raised",
-    "code",
-    "selection",
-    "text",
-    "muted",
-    "border",
-    "accent",
-    "red",
-    "orange",
-    "yellow",
-    "green",
-    "cyan",
-    "blue",
-    "purple",
-    "pink",
-];
-
-/// What is wrong with a theme file.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ThemeProblem {
-    /// The line is not one of the forms that a theme has.
-    #[error("line {line}: {what}")]
-    Line { line: usize, what: String },
-    /// A colour that every theme must name is missing.
-    #[error("the colour `{0}` is missing under [colors]")]
-    MissingColor(&'static str),
-}
-
-/// A colour as a theme names it.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Tint {
-    /// What the terminal itself uses.
-    Default,
-    /// One of the terminal's sixteen.
-    Ansi(u8),
-    Rgb(Rgb),
-}
-
-/// A theme file, read but not yet turned into styles.
-#[derive(Clone, PartialEq, Debug)]
-struct Source {
-    name: String,
-    title: String,
-    is_dark: bool,
-    colors: BTreeMap<String, Tint>,
-    roles: BTreeMap<String, String>,
-}
-
 /// A style for every role, for one depth of colour.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Theme {
@@ -302,22 +251,27 @@ impl Theme {
 
     /// Reads a theme file. With sixteen colours or none, the shipped theme for those is used in
     /// its place: only the terminal knows what its sixteen look like.
-    pub fn parse(text: &str, depth: Depth) -> Result<Theme, ThemeProblem> {
-        let source = Source::read(text)?;
-        let plain = match depth {
-            Depth::Mono => "mono",
-            Depth::Ansi => "ansi-16",
-            Depth::Indexed | Depth::TrueColor => return Ok(source.theme(depth)),
-        };
-        let stand_in = SHIPPED.iter().find(|(name, _)| *name == plain);
-        let mut theme = match stand_in {
-            Some((_, text)) => Source::read(text)?.theme(depth),
-            None => source.theme(depth),
-        };
-        theme.name = source.name;
-        theme.title = source.title;
-        theme.is_dark = source.is_dark;
-        Ok(theme)
+    pub fn parse(text: &str, depth: Depth) -> Result<Theme, ThemeProblems> {
+        let (source, problems) = Source::read(text);
+        match problems.is_empty() {
+            true => Ok(source.theme_or_stand_in(depth)),
+            false => Err(ThemeProblems(problems)),
+        }
+    }
+
+    /// The same of a file that has faults: lines that are wrong are passed over, and colours that are
+    /// missing are those of the theme that ships.
+    pub fn parse_with_faults(text: &str, depth: Depth) -> Theme {
+        let (mut source, _) = Source::read(text);
+        let base = if source.is_dark { "dark" } else { "light" };
+        for color in COLORS {
+            if !source.colors.contains_key(color)
+                && let Some(tint) = Source::shipped(base).colors.get(color)
+            {
+                source.colors.insert(color.to_owned(), *tint);
+            }
+        }
+        source.theme_or_stand_in(depth)
     }
 
     /// The style of a role.
@@ -337,197 +291,6 @@ impl Theme {
                 .iter()
                 .filter_map(|surface| Some(contrast(fg, Rgb::of(*surface)?)))
                 .reduce(f64::min),
-        }
-    }
-}
-
-impl Source {
-    /// Reads the part of TOML that themes use: tables, and keys with a quoted text or a boolean.
-    fn read(text: &str) -> Result<Source, ThemeProblem> {
-        let mut source = Source {
-            name: String::new(),
-            title: String::new(),
-            is_dark: true,
-            colors: BTreeMap::new(),
-            roles: BTreeMap::new(),
-        };
-        let mut table = String::new();
-        for (at, line) in text.lines().enumerate() {
-            let problem = |what: &str| ThemeProblem::Line {
-                line: at + 1,
-                what: what.to_owned(),
-            };
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            if let Some(name) = line.strip_prefix('[') {
-                let name = name.split(']').next().unwrap_or_default().trim();
-                if !matches!(name, "colors" | "roles") {
-                    return Err(problem("a theme has the tables [colors] and [roles] only"));
-                }
-                table = name.to_owned();
-                continue;
-            }
-            let (key, value) = line
-                .split_once('=')
-                .ok_or_else(|| problem("expected `name = \"value\"`"))?;
-            let key = key.trim().trim_matches('"').to_owned();
-            let value = value.trim();
-            let value = match value.strip_prefix('"') {
-                Some(rest) => rest
-                    .split('"')
-                    .next()
-                    .ok_or_else(|| problem("the quote is not closed"))?,
-                None => value.split('#').next().unwrap_or_default().trim(),
-            };
-            match table.as_str() {
-                "colors" => {
-                    if !COLORS.contains(&key.as_str()) {
-                        return Err(problem("no colour of a theme has this name"));
-                    }
-                    let tint = Tint::read(value)
-                        .ok_or_else(|| problem("expected a colour such as \"#1a2b3c\""))?;
-                    source.colors.insert(key, tint);
-                }
-                "roles" => {
-                    if !Role::ALL.iter().any(|role| role.name() == key) {
-                        return Err(problem("there is no role of this name"));
-                    }
-                    source.roles.insert(key, value.to_owned());
-                }
-                _ => match key.as_str() {
-                    "name" => source.name = value.to_owned(),
-                    "title" => source.title = value.to_owned(),
-                    "is_dark" => source.is_dark = value == "true",
-                    _ => return Err(problem("expected `name`, `title` or `is_dark`")),
-                },
-            }
-        }
-        for name in COLORS {
-            if !source.colors.contains_key(name) {
-                return Err(ThemeProblem::MissingColor(name));
-            }
-        }
-        if source.title.is_empty() {
-            source.title.clone_from(&source.name);
-        }
-        Ok(source)
-    }
-
-    fn theme(&self, depth: Depth) -> Theme {
-        let surfaces: Vec<Color> = SURFACES
-            .iter()
-            .map(|name| self.tint(name).color(depth))
-            .collect();
-        let styles = Role::ALL
-            .iter()
-            .map(|role| self.style(*role, depth, &surfaces))
-            .collect();
-        Theme {
-            name: self.name.clone(),
-            title: self.title.clone(),
-            is_dark: self.is_dark,
-            depth,
-            styles,
-            surfaces,
-        }
-    }
-
-    fn tint(&self, name: &str) -> Tint {
-        self.colors
-            .get(name)
-            .copied()
-            .or_else(|| Tint::read(name))
-            .unwrap_or(Tint::Default)
-    }
-
-    fn style(&self, role: Role, depth: Depth, surfaces: &[Color]) -> Style {
-        let recipe = self
-            .roles
-            .get(role.name())
-            .map_or(role.recipe(), String::as_str);
-        let mut style = Style::new();
-        let mut fg = None;
-        let mut bg = None;
-        let mut is_ground = false;
-        for word in recipe.split_whitespace() {
-            match word {
-                "on" => is_ground = true,
-                "bold" => style = style.add_modifier(Modifier::BOLD),
-                "dim" => style = style.add_modifier(Modifier::DIM),
-                "italic" => style = style.add_modifier(Modifier::ITALIC),
-                "underline" => style = style.add_modifier(Modifier::UNDERLINED),
-                "reverse" => style = style.add_modifier(Modifier::REVERSED),
-                "strike" => style = style.add_modifier(Modifier::CROSSED_OUT),
-                color if is_ground => bg = Some(self.tint(color)),
-                color => fg = Some(self.tint(color)),
-            }
-        }
-        let bg = bg.map(|tint| tint.color(depth));
-        let fg = fg.map(|tint| match tint {
-            Tint::Rgb(rgb) if role.is_text() => {
-                let own = bg.map(|ground| vec![ground]);
-                let grounds: Vec<Rgb> = own
-                    .as_deref()
-                    .unwrap_or(surfaces)
-                    .iter()
-                    .filter_map(|color| Rgb::of(*color))
-                    .collect();
-                legible(rgb, &grounds, LEAST_CONTRAST, |rgb| {
-                    Tint::Rgb(rgb).color(depth)
-                })
-            }
-            tint => tint.color(depth),
-        });
-        style.fg = fg;
-        style.bg = bg;
-        style
-    }
-}
-
-impl Tint {
-    fn read(text: &str) -> Option<Tint> {
-        if let Some(rgb) = Rgb::read(text) {
-            return Some(Tint::Rgb(rgb));
-        }
-        const NAMES: [&str; 8] = [
-            "black", "red", "green", "yellow", "blue", "magenta", "cyan", "white",
-        ];
-        if text == "default" {
-            return Some(Tint::Default);
-        }
-        let (name, bright) = match text.strip_prefix("bright-") {
-            Some(name) => (name, 8),
-            None => (text.strip_prefix("ansi-")?, 0),
-        };
-        let index = NAMES.iter().position(|n| *n == name)?;
-        Some(Tint::Ansi(u8::try_from(index).ok()? + bright))
-    }
-
-    fn color(self, depth: Depth) -> Color {
-        match (self, depth) {
-            (_, Depth::Mono) | (Tint::Default, _) => Color::Reset,
-            (Tint::Ansi(index), _) => match index {
-                0 => Color::Black,
-                1 => Color::Red,
-                2 => Color::Green,
-                3 => Color::Yellow,
-                4 => Color::Blue,
-                5 => Color::Magenta,
-                6 => Color::Cyan,
-                7 => Color::Gray,
-                8 => Color::DarkGray,
-                9 => Color::LightRed,
-                10 => Color::LightGreen,
-                11 => Color::LightYellow,
-                12 => Color::LightBlue,
-                13 => Color::LightMagenta,
-                14 => Color::LightCyan,
-                _ => Color::White,
-            },
-            (Tint::Rgb(rgb), Depth::TrueColor) => rgb.color(),
-            (Tint::Rgb(rgb), Depth::Indexed | Depth::Ansi) => Color::Indexed(nearest_index(rgb)),
         }
     }
 }
@@ -590,7 +353,9 @@ mod tests {
         let problem = Theme::parse("name = \"x\"\n[colors]\nsky = \"#fff\"", Depth::TrueColor);
         assert_eq!(
             problem.unwrap_err().to_string(),
-            "line 3: no colour of a theme has this name"
+            "line 3: no colour of a theme is called `sky`; these colours are missing under [colors]: \
+             background, panel, raised, code, selection, text, muted, border, accent, red, orange, \
+             yellow, green, cyan, blue, purple, pink"
         );
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 use trialogue::config::account::{
-    AccountConfig, Endpoint, NetworkEndpoint, ProcessEndpoint, ToolConfig,
+    AccountConfig, Endpoint, EndpointKind, NetworkEndpoint, ProcessEndpoint, ToolConfig,
 };
 use trialogue::domain::*;
 use trialogue::link::{CloseReason, Frame, HttpBody, HttpMethod, HttpReply, HttpSink, LinkFailure};
@@ -78,7 +78,11 @@ fn account(setup: &LabSetup) -> AccountConfig {
                 .collect(),
             ..ProcessEndpoint::default()
         }),
-        other => panic!("no such kind of account: {other}"),
+        // A kind that needs no settings for its transcripts.
+        other => match EndpointKind::named(other) {
+            Some(kind) => kind.nowhere(),
+            None => panic!("no such kind of account: {other}"),
+        },
     };
     AccountConfig {
         name: "test".to_owned(),

@@ -28,7 +28,11 @@ fn what_is_wrong_is_said_with_its_line_and_what_was_probably_meant() {
         "[composer]\n\"ctrl+s\" = \"sned\"\n",
     )
     .unwrap();
-    std::fs::write(config.join("themes/mine.toml"), "name = 3\n").unwrap();
+    std::fs::write(
+        config.join("themes/mine.toml"),
+        "name = \"mine\"\n[colors]\nbackgruond = \"#000\"\n[roles]\ntext = \"accent blod\"\n",
+    )
+    .unwrap();
     let (code, _, wrong) = run(home.path(), &["config", "check"]);
     assert_eq!(code, Some(2), "{wrong}");
     for part in [
@@ -41,10 +45,56 @@ fn what_is_wrong_is_said_with_its_line_and_what_was_probably_meant() {
         "config.toml:9: account.uri",
         "did you mean `url`",
         "keys.toml:2",
-        "mine.toml",
+        "mine.toml:3: no colour of a theme is called `backgruond`; did you mean `background`?",
+        "mine.toml:5: `blod` is no colour and no style; did you mean `bold`?",
+        "mine.toml: these colours are missing under [colors]: background, panel, raised, code, \
+         selection, text, muted, border, accent, red, orange, yellow, green, cyan, blue, purple, pink",
     ] {
         assert!(wrong.contains(part), "{part} is missing:\n{wrong}");
     }
+}
+
+#[test]
+fn the_program_starts_with_a_slip_in_its_settings_and_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join("config");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(
+        config.join("config.toml"),
+        "muose = false\ntheme = \"nrod\"\n\n[[account]]\nname = \"a\"\nkind = \"pheby\"\nurl = \"127.0.0.1:9\"\nlabel = 1\n",
+    )
+    .unwrap();
+    let (code, out, err) = run(home.path(), &["account", "list"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("127.0.0.1:9"), "{out}");
+    for part in [
+        "config.toml:1: muose",
+        "did you mean `mouse`",
+        "`nord`",
+        "config.toml:8: account.label",
+    ] {
+        assert!(err.contains(part), "{part} is missing:\n{err}");
+    }
+    let mut pty = super::support::pty::Pty::start(
+        super::support::pty::program(home.path(), &["--no-keyring"]),
+        120,
+        40,
+    );
+    // Standard error is under the screen, so the screen says it too.
+    pty.wait_for("Passed over");
+    pty.wait_for("muose");
+    pty.send("\x04");
+    assert_eq!(pty.wait_exit(), 0);
+    // What is no TOML tells nothing of the accounts there are.
+    std::fs::write(config.join("config.toml"), "theme = [\n").unwrap();
+    let (code, _, err) = run(home.path(), &["account", "list"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        err.contains("config.toml:") && err.contains("config check"),
+        "{err}"
+    );
+    let (code, _, err) = run(home.path(), &["config", "check"]);
+    assert_eq!(code, Some(2), "{err}");
 }
 
 #[test]

@@ -93,7 +93,11 @@ fn history_that_is_only_on_the_server_is_fetched_page_by_page() {
 #[test]
 fn what_an_agent_prints_is_text_in_the_page_and_harmless_in_a_terminal() {
     let profile = Profile::new("pheby", &["speed=400"]);
-    let id = talk(&profile, "hostile");
+    let id = talk(
+        &profile,
+        "hostile <script>alert(1)</script> <img src=http://a.example/x.png onerror=alert(1)> \
+         [x](javascript:alert(1)) ![p](http://a.example/y.png) </article><style>*{display:none}</style>",
+    );
     for format in ["md", "json", "html"] {
         let said = profile.says(&["export", &id, "--format", format]);
         assert!(
@@ -102,6 +106,24 @@ fn what_an_agent_prints_is_text_in_the_page_and_harmless_in_a_terminal() {
         );
         for bidi in ['\u{202e}', '\u{2066}', '\u{200b}'] {
             assert!(!said.contains(bidi), "{format}: {bidi:?}");
+        }
+        if format == "html" {
+            assert!(
+                said.contains("&lt;script&gt;alert(1)&lt;/script&gt;"),
+                "{said}"
+            );
+            // One style and no more, nothing that runs, nothing that is fetched, no link but web ones.
+            assert_eq!(said.matches("<style").count(), 1);
+            for part in [
+                "<script",
+                "<img",
+                "<iframe",
+                "<link",
+                "href=\"javascript",
+                "src=\"http",
+            ] {
+                assert!(!said.contains(part), "{part}");
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::domain::{
     Attachment, AttachmentState, Author, Entry, EntryBody, Message, MessageSort, ToolCall,
     ToolStatus,
 };
-use crate::render::{escape_html, html};
+use crate::render::{escape_html, html, html_of_output};
 use base64::Engine as _;
 use std::io::{self, Read, Write};
 
@@ -17,6 +17,8 @@ const LARGEST_PICTURE: u64 = 3_000_000;
 #[derive(Default)]
 pub struct Html {
     day: String,
+    /// Who wrote the last message, and in which minute.
+    last: Option<(Author, String)>,
 }
 
 const STYLE: &str = include_str!("style.css");
@@ -30,7 +32,8 @@ impl Format for Html {
         writeln!(
             out,
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
+             <meta name=\"referrer\" content=\"no-referrer\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <title>{name}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header><h1>{name}</h1>\n\
@@ -72,32 +75,41 @@ impl Html {
         let at = words::time(at_ms);
         let (day, minute) = at.split_once(' ').unwrap_or((&at, ""));
         if day != self.day {
-            writeln!(out, "<h2>{day}</h2>")?;
+            writeln!(out, "<h2><span>{}</span></h2>", long_day(at_ms, day))?;
             day.clone_into(&mut self.day);
+            self.last = None;
         }
         let who = match message.author {
             Author::User => "user",
             Author::Assistant | Author::System => "agent",
             Author::Automation => "automation",
         };
-        write!(
-            out,
-            "<article class=\"{who}\">\n<p class=\"head\"><b>{}</b> <time datetime=\"{}\">{minute}</time>",
-            record::author_word(message.author),
-            words::iso_time(at_ms)
-        )?;
         let mut facts = Vec::new();
         facts.extend(message.footer.model.as_ref().map(|model| model.as_str()));
         facts.extend(record::delivery_note(message));
         facts.extend(message.is_interrupted.then_some("cut off"));
-        for fact in facts {
-            write!(out, " · {}", escape_html(fact))?;
+        // What goes on in the same minute needs no second head.
+        let now = (message.author, minute.to_owned());
+        let goes_on = facts.is_empty() && self.last.as_ref() == Some(&now);
+        self.last = Some(now);
+        let more = if goes_on { " more" } else { "" };
+        writeln!(out, "<article class=\"{who}{more}\">")?;
+        if !goes_on {
+            write!(
+                out,
+                "<p class=\"head\"><b>{}</b> <time datetime=\"{}\">{minute}</time>",
+                record::author_word(message.author),
+                words::iso_time(at_ms)
+            )?;
+            for fact in facts {
+                write!(out, " · {}", escape_html(fact))?;
+            }
+            writeln!(out, "</p>")?;
         }
-        writeln!(out, "</p>")?;
         if !message.reasoning.is_empty() {
             writeln!(
                 out,
-                "<details><summary>reasoning</summary>{}</details>",
+                "<details class=\"thought\"><summary>reasoning</summary>{}</details>",
                 html(message.reasoning.text().as_str())
             )?;
         }
@@ -122,6 +134,16 @@ impl Html {
         }
         writeln!(out, "</article>")
     }
+}
+
+/// A day as a person says it.
+fn long_day(at_ms: i64, day: &str) -> String {
+    jiff::Timestamp::from_millisecond(at_ms)
+        .map(|at| {
+            let at = at.to_zoned_datetime(jiff::tz::TimeZone::system());
+            at.strftime("%A, %-d %B %Y").to_string()
+        })
+        .unwrap_or_else(|_| day.to_owned())
 }
 
 /// The bytes of a picture that lies here, by what they are and not by what they are called. Only
@@ -160,7 +182,7 @@ fn call(out: &mut dyn Write, tool: &ToolCall) -> io::Result<()> {
     )?;
     for text in [tool.arguments.as_str(), tool.output.as_str()] {
         if !text.is_empty() {
-            write!(out, "<pre>{}</pre>", escape_html(text))?;
+            write!(out, "<pre>{}</pre>", html_of_output(text))?;
         }
     }
     writeln!(out, "</details>")

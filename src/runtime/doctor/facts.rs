@@ -203,18 +203,26 @@ fn existing(path: &std::path::Path) -> Option<&std::path::Path> {
 fn file_problems(paths: &Paths) -> Vec<String> {
     let mut problems = Vec::new();
     match crate::config::file::load(&paths.config_file()) {
-        Ok(config) => problems.extend(config.warnings.iter().map(ToString::to_string)),
+        Ok(config) => {
+            problems.extend(config.complaints.iter().map(ToString::to_string));
+            problems.extend(config.warnings);
+        }
         Err(errors) => problems.push(errors.to_string()),
     }
     match crate::config::keys::load(&paths.keys_file()) {
-        Ok(_) => {}
+        Ok(file) => problems.extend(file.complaints.iter().map(ToString::to_string)),
         Err(errors) => problems.push(errors.to_string()),
     }
+    let shipped = crate::view::theme::SHIPPED.iter().map(|(name, _)| *name);
+    let mut names: Vec<String> = shipped.map(str::to_owned).collect();
     for file in crate::config::theme::themes(&paths.themes_dir()) {
         let depth = crate::view::theme::Depth::TrueColor;
-        if let Err(problem) = crate::view::theme::Theme::parse(&file.text, depth) {
-            problems.push(format!("{}: {problem}", file.path.display()));
+        if let Err(found) = crate::view::theme::Theme::parse(&file.text, depth) {
+            problems.push(format!("{}: {found}", file.path.display()));
         }
+        names.push(file.name);
     }
+    let unknown = crate::config::file::unknown_theme(&paths.config_file(), &names);
+    problems.extend(unknown.as_ref().map(ToString::to_string));
     problems
 }

@@ -10,6 +10,7 @@
 //!
 //! | fields | meaning |
 //! |---|---|
+//! | `accounts`, `sidebar` | accounts in their order, and how the sidebar stood |
 //! | `account`, `kind`, `seed`, `facts` | an account is about to connect; its driver is built with these |
 //! | `account`, `up` | a link stands |
 //! | `account`, `in` · `out` | a frame of the server · of ours |
@@ -30,6 +31,7 @@ mod words;
 
 pub use words::{command_words, ending};
 
+use crate::app::screen::sidebar::{COLUMNS, FOLDED, SHOWN};
 use crate::domain::{Command, ConversationId, Moment};
 use crate::input::{MouseButton, MouseEvent, MouseKind, TerminalEvent};
 use crate::link::{CloseReason, Frame};
@@ -42,6 +44,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
+
+/// What is kept of a window and says how the sidebar stands.
+pub const SIDEBAR: [&str; 3] = [FOLDED, SHOWN, COLUMNS];
 
 /// Version of the format.
 pub const VERSION: u64 = 1;
@@ -116,6 +121,11 @@ impl Recorder {
             has_keys: false,
             ..self
         }
+    }
+
+    /// Accounts in their order, and how the sidebar stood.
+    pub fn sidebar(&self, accounts: &[String], ui: &[(String, String)]) {
+        self.line(sidebar_line(accounts, ui));
     }
 
     /// An account is about to connect.
@@ -221,6 +231,16 @@ pub fn timed(at_ms: u64, value: Value) -> String {
         line.extend(fields);
     }
     Value::Object(line).to_string()
+}
+
+/// The line of accounts and sidebar; of what is kept of a window only what says how it looks.
+pub fn sidebar_line(accounts: &[String], ui: &[(String, String)]) -> String {
+    let kept: BTreeMap<&str, &str> = ui
+        .iter()
+        .filter(|(name, _)| SIDEBAR.contains(&name.as_str()))
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    timed(0, json!({"accounts": accounts, "sidebar": kept}))
 }
 
 /// A masked frame as it stands in a line.

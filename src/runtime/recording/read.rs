@@ -27,6 +27,11 @@ pub struct Line {
 /// What happened.
 #[derive(Clone, Debug)]
 pub enum What {
+    Sidebar {
+        /// By name, in their order.
+        accounts: Vec<String>,
+        ui: Vec<(String, String)>,
+    },
     Session {
         account: String,
         kind: String,
@@ -89,15 +94,36 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Accounts by name, with their kinds.
-    pub fn accounts(&self) -> BTreeMap<&str, &str> {
-        self.lines
-            .iter()
-            .filter_map(|line| match &line.what {
-                What::Session { account, kind, .. } => Some((account.as_str(), kind.as_str())),
-                _ => None,
-            })
-            .collect()
+    /// Accounts by name, with their kinds, in their order in the sidebar.
+    pub fn accounts(&self) -> Vec<(&str, &str)> {
+        let mut accounts: Vec<(&str, &str)> = Vec::new();
+        for line in &self.lines {
+            if let What::Session { account, kind, .. } = &line.what
+                && !accounts.iter().any(|(known, _)| known == account)
+            {
+                accounts.push((account, kind));
+            }
+        }
+        let order = self.lines.iter().find_map(|line| match &line.what {
+            What::Sidebar { accounts, .. } => Some(accounts),
+            _ => None,
+        });
+        if let Some(order) = order {
+            accounts.sort_by_key(|(name, _)| {
+                let place = order.iter().position(|known| known == name);
+                place.unwrap_or(order.len())
+            });
+        }
+        accounts
+    }
+
+    /// How the sidebar stood.
+    pub fn sidebar(&self) -> &[(String, String)] {
+        let found = self.lines.iter().find_map(|line| match &line.what {
+            What::Sidebar { ui, .. } => Some(ui.as_slice()),
+            _ => None,
+        });
+        found.unwrap_or_default()
     }
 
     /// What the driver of an account was built with, the first time.
@@ -190,6 +216,21 @@ fn of_account(account: String, value: &Value) -> Option<What> {
 }
 
 fn of_terminal(value: &Value) -> Option<What> {
+    if let Some(accounts) = value.get("accounts").and_then(Value::as_array) {
+        let kept = value.get("sidebar").and_then(Value::as_object);
+        return Some(What::Sidebar {
+            accounts: accounts
+                .iter()
+                .filter_map(|name| Some(name.as_str()?.to_owned()))
+                .collect(),
+            ui: kept
+                .into_iter()
+                .flatten()
+                .filter(|(name, _)| super::SIDEBAR.contains(&name.as_str()))
+                .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+                .collect(),
+        });
+    }
     if value.get("hidden").is_some() {
         return Some(What::Hidden);
     }
@@ -249,4 +290,42 @@ fn seed(hex: &str) -> Option<[u8; 16]> {
         *byte = u8::from_str_radix(hex.get(at * 2..at * 2 + 2)?, 16).ok()?;
     }
     Some(seed)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_keep_the_order_they_had_in_the_sidebar() {
+        let session = |name: &str, kind: &str| {
+            format!(
+                r#"{{"t":1,"account":"{name}","kind":"{kind}","seed":"{}","facts":{{}}}}"#,
+                "0".repeat(32)
+            )
+        };
+        let head = r#"{"recording":1}"#;
+        let sessions = [
+            session("b", "omi"),
+            session("a", "iris"),
+            session("b", "omi"),
+        ]
+        .join("\n");
+        let recording = Recording::parse(&format!("{head}\n{sessions}")).unwrap();
+        // Where nothing says more, as they began.
+        assert_eq!(recording.accounts(), [("b", "omi"), ("a", "iris")]);
+        let sidebar = super::super::sidebar_line(
+            &["off".to_owned(), "a".to_owned(), "b".to_owned()],
+            &[
+                ("folded".to_owned(), "a".to_owned()),
+                ("reasons".to_owned(), "private".to_owned()),
+            ],
+        );
+        assert!(!sidebar.contains("private"), "{sidebar}");
+        let recording = Recording::parse(&format!("{head}\n{sidebar}\n{sessions}")).unwrap();
+        assert_eq!(recording.skipped, 0);
+        assert_eq!(recording.accounts(), [("a", "iris"), ("b", "omi")]);
+        assert_eq!(recording.sidebar(), [("folded".to_owned(), "a".to_owned())]);
+    }
 }

@@ -328,7 +328,8 @@ impl Play {
                 tokio::task::yield_now().await;
                 let _ = self.screen.send(Bytes::Played(event)).await;
             }
-            What::Session { .. }
+            What::Sidebar { .. }
+            | What::Session { .. }
             | What::Command { .. }
             | What::Bytes { .. }
             | What::Hidden

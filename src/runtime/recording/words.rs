@@ -2,7 +2,8 @@
 //! by being copied.
 
 use crate::domain::{
-    Answer, ChatCommand, Command, ConversationCommand, ModelCommand, Scope, SearchScope,
+    Answer, AttachmentSource, ChatCommand, Command, ConversationCommand, ModelCommand,
+    OutgoingFile, Scope, SearchScope, TransferCommand,
 };
 use crate::link::{CloseReason, LinkFailure};
 
@@ -32,7 +33,7 @@ pub fn command_words(command: &Command) -> Option<String> {
                 }
             }
         }
-        Command::Transfer(_) => return None,
+        Command::Transfer(command) => transfer(command, &mut words),
         Command::Model(command) => model(command, &mut words),
         Command::Search(query) => {
             words.push("search".into());
@@ -66,7 +67,7 @@ fn chat(command: &ChatCommand, words: &mut Vec<String>) {
         ChatCommand::Send {
             conversation,
             text,
-            files: _,
+            files,
             reply_to,
             auto_thread,
             effort,
@@ -74,6 +75,7 @@ fn chat(command: &ChatCommand, words: &mut Vec<String>) {
             words.push("send".into());
             words.push(word(conversation.as_str()));
             words.push(quoted(text));
+            words.extend(files.iter().map(file));
             if let Some(reply_to) = reply_to {
                 words.push(format!("reply_to={}", reply_to.as_str()));
             }
@@ -183,6 +185,45 @@ fn model(command: &ModelCommand, words: &mut Vec<String>) {
     }
 }
 
+/// A file that goes out: number of its transfer, name, size, media type, and its id on the server
+/// where it has one. The signs between these do not stand in a name.
+fn file(file: &OutgoingFile) -> String {
+    let plain = |text: &str| text.replace([':', '='], "_");
+    let mut text = format!(
+        "file:{}:{}:{}:{}",
+        file.transfer.0,
+        plain(&file.name),
+        file.size,
+        plain(&file.media_type)
+    );
+    if let Some(id) = &file.uploaded {
+        text.push_str(&format!("={}", id.as_str()));
+    }
+    word(&text)
+}
+
+fn transfer(command: &TransferCommand, words: &mut Vec<String>) {
+    match command {
+        TransferCommand::Fetch {
+            attachment,
+            transfer,
+        } => {
+            words.extend(["fetch".into(), word(attachment.id.as_str())]);
+            words.push(format!("transfer={}", transfer.0));
+            words.extend(attachment.size.map(|size| format!("size={size}")));
+            match &attachment.source {
+                AttachmentSource::Pull => {}
+                AttachmentSource::HttpPath(path) => words.push(word(&format!("path={path}"))),
+                // Where it lies here is nobody's business.
+                AttachmentSource::LocalFile(_) => words.push("file=a-file".into()),
+            }
+        }
+        TransferCommand::Cancel { transfer } => {
+            words.extend(["cancel-transfer".into(), transfer.0.to_string()]);
+        }
+    }
+}
+
 /// A word that reads back as it is.
 fn word(text: &str) -> String {
     let is_plain = !text.is_empty()
@@ -269,6 +310,7 @@ pub fn read_ending(text: &str) -> CloseReason {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{AttachmentKind, TransferId};
 
     #[test]
     fn endings_read_back() {
@@ -290,14 +332,22 @@ mod tests {
         let command = Command::Chat(ChatCommand::Send {
             conversation: "c".into(),
             text: "why \"so\"?\nnow".to_owned(),
-            files: Vec::new(),
+            files: vec![OutgoingFile {
+                transfer: TransferId(7),
+                path: "/home/me/my notes.md".into(),
+                name: "my notes.md".to_owned(),
+                media_type: "text/markdown".to_owned(),
+                kind: AttachmentKind::Document,
+                size: 12,
+                uploaded: None,
+            }],
             reply_to: None,
             auto_thread: true,
             effort: None,
         });
         assert_eq!(
             command_words(&command).as_deref(),
-            Some(r#"send c "why \"so\"?\nnow" auto_thread"#)
+            Some(r#"send c "why \"so\"?\nnow" "file:7:my notes.md:12:text/markdown" auto_thread"#)
         );
     }
 }
