@@ -327,7 +327,7 @@ mod tests {
         );
         let page = html("```rust\nlet a = \"</code><script>\"; // <b>\n```");
         assert!(
-            page.contains("<span class=\"keyword\">let</span>"),
+            page.contains("<span class=\"type\">let</span>"),
             "{page}"
         );
         assert!(page.contains("&lt;/code&gt;&lt;script&gt;"), "{page}");
