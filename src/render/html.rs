@@ -326,10 +326,7 @@ mod tests {
             "<pre data-language=\"nothing-known\"><code>let a = &quot;&lt;&quot;;\n</code></pre>\n"
         );
         let page = html("```rust\nlet a = \"</code><script>\"; // <b>\n```");
-        assert!(
-            page.contains("<span class=\"type\">let</span>"),
-            "{page}"
-        );
+        assert!(page.contains("<span class=\"type\">let</span>"), "{page}");
         assert!(page.contains("&lt;/code&gt;&lt;script&gt;"), "{page}");
         assert!(!page.contains("<script") && !page.contains("<b>"), "{page}");
         assert_eq!(
