@@ -14,9 +14,11 @@
 mod check;
 #[path = "faults/client.rs"]
 mod client;
+#[path = "faults/counts.rs"]
+mod counts;
 #[path = "faults/person.rs"]
 mod person;
-#[path = "faults/random.rs"]
+#[path = "support/random.rs"]
 mod random;
 #[path = "faults/scenes.rs"]
 mod scenes;

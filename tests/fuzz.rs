@@ -9,10 +9,13 @@
 
 #[path = "fuzz/mutate.rs"]
 mod mutate;
+#[path = "support/random.rs"]
+mod random;
 #[path = "fuzz/screen.rs"]
 mod screen;
 
-use mutate::{Random, corpus, documents, mutate};
+use mutate::{corpus, documents, mutate};
+use random::Random;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 use trialogue::config::account::{AccountConfig, Endpoint, NetworkEndpoint, ProcessEndpoint};

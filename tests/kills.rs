@@ -1,22 +1,30 @@
 //! The real program is killed with SIGKILL at random moments, against the demo gateways in another
-//! process, and started again on the same profile, over and over. In the end every message is there
-//! once, here and on the server, and every draft came back.
+//! process or with the demo runtime as its child, and started again on the same profile, over and
+//! over. In the end every message is there once, here and on the server, and every draft came back.
 //!
-//! A few rounds by default; `TRIALOGUE_KILL_ROUNDS=500 cargo test --test kills` for many, and
-//! `TRIALOGUE_KILL_SEED` for other moments.
+//! A few rounds by default; `TRIALOGUE_KILL_ROUNDS=500 cargo test --test kills iris` for many with
+//! one of the three, and `TRIALOGUE_KILL_SEED` for other moments.
 #![allow(clippy::unwrap_used)]
 
+#[path = "kills/place.rs"]
+mod place;
+#[path = "support/random.rs"]
+mod random;
 mod support;
 
-use serde_json::{Value, json};
+use place::{Kind, Place};
+use random::Random;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
-use support::pty::{Pty, program};
-use support::served::{Gateway, Served, add_account};
-use tokio_tungstenite::tungstenite::{self, Message};
-use trialogue::domain::{Author, Delivery, Entry, Found, Lookup, MessageSort, OutboxRecord, Place};
+use support::pty::Pty;
+use trialogue::domain::{
+    Author, Delivery, Entry, Found, Lookup, MessageSort, OutboxRecord, Place as Around,
+};
 use trialogue::store::{self, StoreOptions};
+
+/// Who said what.
+type Said = (Author, String);
 
 /// A draft is on disk after so long at the latest.
 const DRAFT_AGE: u64 = 1_000;
@@ -28,19 +36,6 @@ fn number(name: &str, usual: u64) -> u64 {
         .ok()
         .and_then(|text| text.parse().ok())
         .unwrap_or(usual)
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % end
-    }
 }
 
 /// Lets a random moment come.
@@ -56,56 +51,8 @@ fn signal(pty: &Pty, name: &str) {
     assert!(status.success());
 }
 
-fn start(home: &Path, gateway: &Gateway) -> Pty {
-    let mut command = program(home, &["--no-keyring"]);
-    command.env("TRIALOGUE_SECRET_HERE", &gateway.secret);
-    Pty::start(command, 100, 30)
-}
-
-/// The transcript of the conversation as the server has it, asked past the client.
-fn truth(gateway: &Gateway, name: &str) -> Vec<(Author, String)> {
-    let (mut socket, _) = tungstenite::connect(&gateway.url).unwrap();
-    let mut ask = |request: Value| -> Value {
-        socket.send(Message::text(request.to_string())).unwrap();
-        loop {
-            if let Message::Text(text) = socket.read().unwrap() {
-                let value: Value = serde_json::from_str(&text).unwrap();
-                if value["request_id"] == request["request_id"] {
-                    return value;
-                }
-            }
-        }
-    };
-    let hello = json!({"type": "hello", "protocol_version": 1, "secret": gateway.secret,
-        "client": "truth", "request_id": "1"});
-    assert_eq!(ask(hello)["type"], "ready");
-    let list = ask(json!({"type": "conversation.list", "request_id": "2"}));
-    let id = list["conversations"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|row| row["name"] == name)
-        .map(|row| row["conversation_id"].clone())
-        .unwrap();
-    let history = ask(json!({"type": "conversation.open", "conversation_id": id,
-        "limit": 500, "request_id": "3"}));
-    history["messages"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| {
-            let author = if row["role"] == "user" {
-                Author::User
-            } else {
-                Author::Assistant
-            };
-            (author, row["text"].as_str().unwrap().trim().to_owned())
-        })
-        .collect()
-}
-
 /// What the profile holds: messages of that conversation, oldest first, and the outbox.
-fn kept(home: &Path, name: &str) -> (Vec<(Author, String)>, Vec<OutboxRecord>) {
+fn kept(home: &Path, name: &str) -> (Vec<Said>, Vec<OutboxRecord>) {
     let (store, facts) =
         store::open(home.join("data/history.db"), StoreOptions::default()).unwrap();
     let conversation = facts
@@ -117,7 +64,7 @@ fn kept(home: &Path, name: &str) -> (Vec<(Author, String)>, Vec<OutboxRecord>) {
         .look_now(Lookup::Window {
             account: conversation.account.clone(),
             conversation: conversation.conversation.clone(),
-            around: Place::Newest,
+            around: Around::Newest,
             before: 20_000,
             after: 0,
         })
@@ -141,22 +88,77 @@ fn kept(home: &Path, name: &str) -> (Vec<(Author, String)>, Vec<OutboxRecord>) {
     (rows, facts.outbox)
 }
 
-#[test]
-fn killed_at_any_moment_nothing_is_lost_or_doubled() {
+fn of(author: Author, rows: &[Said]) -> Vec<&str> {
+    rows.iter()
+        .filter(|row| row.0 == author)
+        .map(|row| row.1.as_str())
+        .collect()
+}
+
+/// Everything that the server says stands here once, and in its order.
+fn check_order(theirs: &[&str], ours: &[&str]) -> Result<(), String> {
+    let Some(first) = theirs.first() else {
+        return Ok(());
+    };
+    // Before that is what the server no longer says.
+    let first = ours
+        .iter()
+        .position(|row| row == first)
+        .ok_or(format!("{first:?} is missing here"))?;
+    let mut rest = ours[first..].iter();
+    for row in theirs {
+        if !rest.any(|mine| mine == row) {
+            return Err(format!("{row:?} is missing here, or out of order"));
+        }
+    }
+    Ok(())
+}
+
+/// What an agent said may stand in several parts here, and is compared joined.
+fn check_joined(theirs: &[&str], ours: &[&str]) -> Result<(), String> {
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    let all: String = ours.iter().map(|text| bare(text)).collect();
+    for answer in theirs {
+        let count = all.matches(&bare(answer)).count();
+        let there = theirs.iter().filter(|other| *other == answer).count();
+        if count != there {
+            return Err(format!(
+                "{answer:?} stands {count} times here, {there} there"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_count(theirs: &[&str], ours: &[&str]) -> Result<(), String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in ours {
+        *counts.entry(row).or_default() += 1;
+    }
+    for (row, count) in counts {
+        let there = theirs.iter().filter(|of| **of == row).count();
+        if count > there.max(1) {
+            return Err(format!("{row:?} stands here {count} times, there {there}"));
+        }
+    }
+    Ok(())
+}
+
+fn rounds(kind: Kind) {
     let rounds = number("TRIALOGUE_KILL_ROUNDS", 4);
     let seed = number("TRIALOGUE_KILL_SEED", 1);
-    let mut random = Random(seed);
+    let began = std::time::Instant::now();
+    let mut random = Random::new(seed);
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
-    let served = Served::start(home, "127.0.0.1:0", &["speed=600"]);
-    let gateway = served.gateway("pheby").clone();
-    add_account(home, "here", &gateway);
+    let place = Place::new(kind, home);
+    let name = place.conversation();
     // Texts that were sent, and whether they had time to get onto the disk.
     let mut sent: BTreeMap<String, bool> = BTreeMap::new();
     let mut draft: Option<String> = None;
     for round in 0..rounds {
-        let mut pty = start(home, &gateway);
-        pty.wait_for("Welcome");
+        let mut pty = place.start();
+        pty.wait_for(name);
         if random.below(4) > 0 {
             pty.wait_for("online");
         }
@@ -185,12 +187,12 @@ fn killed_at_any_moment_nothing_is_lost_or_doubled() {
         pty.wait_exit();
     }
     // A last time, until all is said.
-    let mut pty = start(home, &gateway);
+    let mut pty = place.start();
     pty.wait_for("online");
     let mut before = Vec::new();
     for _ in 0..60 {
         until_then(1_500);
-        let now = truth(&gateway, "Welcome");
+        let now = place.truth();
         if now == before {
             break;
         }
@@ -199,8 +201,8 @@ fn killed_at_any_moment_nothing_is_lost_or_doubled() {
     signal(&pty, "TERM");
     assert_eq!(pty.wait_exit(), 143);
 
-    let theirs = truth(&gateway, "Welcome");
-    let (ours, outbox) = kept(home, "Welcome");
+    let theirs = place.truth();
+    let (ours, outbox) = kept(home, name);
     for row in &outbox {
         assert!(
             matches!(
@@ -210,13 +212,14 @@ fn killed_at_any_moment_nothing_is_lost_or_doubled() {
             "seed {seed}: {row:?}"
         );
     }
+    let said = of(Author::User, &theirs);
+    let shown = of(Author::User, &ours);
     for (text, had_time) in &sent {
-        let mine = (Author::User, text.clone());
-        let there = theirs.iter().filter(|row| **row == mine).count();
-        let here = ours.iter().filter(|row| **row == mine).count();
+        let there = said.iter().filter(|row| **row == text.as_str()).count();
+        let here = shown.iter().filter(|row| **row == text.as_str()).count();
         let waits = outbox.iter().filter(|row| row.text.trim() == text).count();
         assert!(there <= 1, "seed {seed}: {text} arrived {there} times");
-        // The server says at most 500 messages at once; older ones are only here.
+        // A server may say no more than its newest messages; older ones are only here.
         let is_known = there + here + waits > 0;
         assert!(is_known || !had_time, "seed {seed}: {text} is lost");
         assert!(
@@ -225,35 +228,46 @@ fn killed_at_any_moment_nothing_is_lost_or_doubled() {
         );
         assert!(here == 0 || waits == 0, "seed {seed}: {text} in two states");
     }
-    // Everything that the server says stands here once, and in its order.
-    let first = ours
-        .iter()
-        .position(|row| Some(row) == theirs.first())
-        .unwrap_or(0);
-    let mut at = first;
-    for row in &theirs {
-        let found = ours[at..].iter().position(|mine| mine == row);
-        match found {
-            Some(place) => at += place + 1,
-            None => panic!("seed {seed}: {row:?} is missing here, or out of order"),
-        }
-    }
-    let mut counts: BTreeMap<&(Author, String), usize> = BTreeMap::new();
-    for row in &ours {
-        *counts.entry(row).or_default() += 1;
-    }
-    for (row, count) in counts {
-        let there = theirs.iter().filter(|of| *of == row).count();
-        assert!(
-            count <= there.max(1),
-            "seed {seed}: {row:?} stands here {count} times, there {there} times"
-        );
+    let (answers, read) = (of(Author::Assistant, &theirs), of(Author::Assistant, &ours));
+    let all = |rows: &[Said]| -> Vec<String> { rows.iter().map(|row| row.1.clone()).collect() };
+    let (there, here) = (all(&theirs), all(&ours));
+    let there: Vec<&str> = there.iter().map(String::as_str).collect();
+    let here: Vec<&str> = here.iter().map(String::as_str).collect();
+    let checks = match kind {
+        Kind::Pheby => vec![check_order(&there, &here), check_count(&there, &here)],
+        // A message that waited its turn stands in the log where its turn came, and here where it
+        // was said.
+        Kind::Iris => vec![
+            check_order(&said, &shown),
+            check_order(&answers, &read),
+            check_count(&there, &here),
+        ],
+        Kind::Omi => vec![check_order(&said, &shown), check_joined(&answers, &read)],
+    };
+    for check in checks {
+        check.unwrap_or_else(|what| panic!("{kind:?}, seed {seed}: {what}"));
     }
     eprintln!(
-        "{rounds} rounds from seed {seed}: {} messages sent, {} on the server, {} kept, {} in the outbox",
+        "{kind:?}: {rounds} rounds from seed {seed} in {:.1} minutes: {} messages sent, {} on the server, {} kept, {} in the outbox",
+        began.elapsed().as_secs_f64() / 60.0,
         sent.len(),
         theirs.len(),
         ours.len(),
         outbox.len()
     );
+}
+
+#[test]
+fn killed_at_any_moment_with_pheby_nothing_is_lost_or_doubled() {
+    rounds(Kind::Pheby);
+}
+
+#[test]
+fn killed_at_any_moment_with_iris_nothing_is_lost_or_doubled() {
+    rounds(Kind::Iris);
+}
+
+#[test]
+fn killed_at_any_moment_with_omi_nothing_is_lost_or_doubled() {
+    rounds(Kind::Omi);
 }

@@ -343,6 +343,7 @@ impl World {
                 EntryBody::Tool(tool) => {
                     // Where a gateway says nothing of calls that a kill cut off, they end by time.
                     let is_young = self.kind == Kind::Iris
+                        && !self.is_third_look
                         && self.at().wall_ms - entry.seen_at_ms < 10 * 60 * 1000;
                     if tool.status == ToolStatus::Running && !is_young {
                         self.fail(&format!("{place}: a tool that never ends: {tool:?}"));
@@ -365,6 +366,9 @@ impl World {
                 (row, message)
             })
             .collect();
+        let texts: Vec<Row> = shown.iter().map(|(row, _)| row.clone()).collect();
+        self.check_counts(id, &texts, rows, place);
+        self.check_calls(id, entries, place);
         if self.kind == Kind::Omi {
             return self.check_joined(&shown, rows, place);
         }

@@ -89,6 +89,8 @@ pub struct World {
     pub is_calm: bool,
     /// After a last start, when every conversation was opened anew.
     pub is_second_look: bool,
+    /// After so long that nothing may still be going on.
+    pub is_third_look: bool,
     pub is_loud: bool,
     /// The owner that the driver names to its runtime.
     pub owner: String,
@@ -200,6 +202,7 @@ impl World {
             has_lost_memory: false,
             is_calm: false,
             is_second_look: false,
+            is_third_look: false,
             is_loud: false,
             owner: String::new(),
             replayed: Vec::new(),
@@ -265,6 +268,20 @@ impl World {
         self.run(20_000);
         self.is_second_look = true;
         self.check_end();
+        if self.has_running_call() {
+            self.run(11 * 60 * 1000);
+            self.is_third_look = true;
+            self.check_end();
+        }
+    }
+
+    fn has_running_call(&self) -> bool {
+        let mut here = self.client.work().conversations.values();
+        here.any(|here| {
+            here.timeline.entries.iter().any(|entry| {
+                matches!(&entry.body, EntryBody::Tool(tool) if tool.status == ToolStatus::Running)
+            })
+        })
     }
 
     fn fault(&mut self) -> Fault {

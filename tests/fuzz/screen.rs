@@ -1,7 +1,7 @@
 //! A program that takes what a driver says and is looked at through a terminal model.
 
 use super::moment;
-use super::mutate::Random;
+use super::random::Random;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::num::NonZeroU16;

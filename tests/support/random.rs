@@ -1,4 +1,5 @@
 //! Numbers from a seed, so that a run can be played again.
+#![allow(dead_code)]
 
 /// SplitMix64.
 #[derive(Clone, Debug)]

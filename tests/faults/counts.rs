@@ -1,0 +1,81 @@
+//! What can be counted without asking the server, so that it holds where a server forgot what it
+//! knew, too: nothing stands more often than it was sent or called.
+
+use super::world::World;
+use std::collections::BTreeMap;
+use trialogue::domain::*;
+
+/// The name of the message that a text is about: `m17`.
+fn name_of(text: &str) -> Option<&str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric())
+        .find(|word| {
+            word.strip_prefix('m').is_some_and(|rest| {
+                !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit())
+            })
+        })
+}
+
+impl World {
+    /// How often messages were sent to a conversation: by their names.
+    fn times_sent(&self, id: &ConversationId) -> BTreeMap<&str, u64> {
+        let mut times = BTreeMap::new();
+        for (text, (home, count)) in &self.person.sent {
+            if home == id
+                && let Some(name) = name_of(text)
+            {
+                *times.entry(name).or_default() += count;
+            }
+        }
+        times
+    }
+
+    /// A text stands here at most as often as it was sent, or as the server has it.
+    pub fn check_counts(
+        &self,
+        id: &ConversationId,
+        shown: &[(Author, String)],
+        rows: &[(Author, String)],
+        place: &str,
+    ) {
+        let times = self.times_sent(id);
+        let mut counts: BTreeMap<&(Author, String), u64> = BTreeMap::new();
+        for row in shown {
+            *counts.entry(row).or_default() += 1;
+        }
+        for (row, count) in counts {
+            let Some(name) = name_of(&row.1) else {
+                continue;
+            };
+            let there = rows.iter().filter(|of| *of == row).count() as u64;
+            let sent = times.get(name).copied().unwrap_or(0);
+            if count > sent.max(there).max(1) {
+                self.fail(&format!(
+                    "{place}: {row:?} stands {count} times, was sent {sent} times, is there {there} times"
+                ));
+            }
+        }
+    }
+
+    /// There are no more calls than the scenes make.
+    pub fn check_calls(&self, id: &ConversationId, entries: &[Entry], place: &str) {
+        let played = |word: &str| -> u64 {
+            let of = self.person.sent.iter();
+            of.filter(|(text, (home, _))| home == id && text.starts_with(word))
+                .map(|(_, (_, times))| *times)
+                .sum()
+        };
+        let of = |name: &str| -> u64 {
+            let tools = entries.iter().filter(
+                |entry| matches!(&entry.body, EntryBody::Tool(tool) if tool.name.as_str() == name),
+            );
+            tools.count() as u64
+        };
+        let (reads, looks) = (of("read_file"), of("terminal"));
+        let (toolbox, grant) = (played("toolbox"), played("grant"));
+        if reads > 2 * toolbox || looks > toolbox + grant {
+            self.fail(&format!(
+                "{place}: {reads} files read and {looks} commands, but {toolbox} scenes with tools and {grant} with a question"
+            ));
+        }
+    }
+}
