@@ -1,5 +1,7 @@
 //! What can be taken out of the source of a message: its code blocks and its links.
 
+use std::ops::Range;
+
 /// The fenced code blocks of a text, as source without the fences: language and text.
 pub fn code_blocks(text: &str) -> Vec<(String, String)> {
     let mut blocks = Vec::new();
@@ -42,16 +44,50 @@ pub fn code_blocks(text: &str) -> Vec<(String, String)> {
     blocks
 }
 
+/// Links of Markdown that are looked for, and how long the text of one may be.
+const MARKED: usize = 1_000;
+const LONGEST_TEXT: usize = 300;
+
+/// The texts of marked links: an address in one is not where the link leads.
+fn texts_of_links(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for (end, _) in text.match_indices("](").take(MARKED) {
+        let mut start = end.saturating_sub(LONGEST_TEXT);
+        while !text.is_char_boundary(start) {
+            start += 1;
+        }
+        let mut depth = 0_usize;
+        for (at, c) in text[start..end].char_indices().rev() {
+            match c {
+                ']' => depth += 1,
+                '[' if depth == 0 => {
+                    found.push(start + at..end);
+                    break;
+                }
+                '[' => depth -= 1,
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
 /// The links in a text that may be opened, in order.
 pub fn links(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut rest = text;
+    let texts = texts_of_links(text);
     while let Some(at) = ["https://", "http://", "mailto:"]
         .iter()
         .filter_map(|scheme| rest.find(scheme))
         .min()
     {
         let tail = &rest[at..];
+        let place = text.len() - tail.len();
+        if let Some(inside) = texts.iter().find(|inside| inside.contains(&place)) {
+            rest = &text[inside.end..];
+            continue;
+        }
         let end = tail
             .find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '`' | '|' | '\\'))
             .unwrap_or(tail.len());
@@ -101,5 +137,17 @@ mod tests {
             ]
         );
         assert_eq!(links("javascript:alert(1) https://"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_marked_link_leads_where_it_says_and_not_where_its_text_says() {
+        for text in [
+            "[https://bank.example](https://evil.example/x)",
+            "[https://bank.example](<https://evil.example/x>)",
+            "[see [1] at https://bank.example now](https://evil.example/x)",
+            "![https://bank.example](https://evil.example/x)",
+        ] {
+            assert_eq!(links(text), ["https://evil.example/x"], "{text}");
+        }
     }
 }
