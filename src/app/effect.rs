@@ -119,8 +119,13 @@ pub enum LinkChange {
 /// The file behind a transfer.
 #[derive(Clone, PartialEq, Debug)]
 pub enum TransferFile {
-    /// A new file in the cache, at most so large; `name` is for its ending only.
-    Download { name: SafeText, limit: u64 },
+    /// A new file in the cache, at most so large; `name` is for its ending only. One of another
+    /// size than announced is not kept.
+    Download {
+        name: SafeText,
+        limit: u64,
+        announced: Option<u64>,
+    },
     /// A file of the person; size and time must still be these.
     Upload { path: PathBuf, size: u64 },
 }

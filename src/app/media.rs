@@ -102,7 +102,8 @@ pub fn fetch(
         );
         return Vec::new();
     }
-    let limit = attachment.size.unwrap_or(UNKNOWN_SIZE);
+    let announced = attachment.size;
+    let limit = announced.unwrap_or(UNKNOWN_SIZE);
     let name = attachment.name.clone();
     attachment.state = AttachmentState::Queued { transfer };
     let wanted = attachment.clone();
@@ -111,7 +112,11 @@ pub fn fetch(
     let mut effects = vec![Effect::OpenTransfer {
         transfer,
         account: account.clone(),
-        file: TransferFile::Download { name, limit },
+        file: TransferFile::Download {
+            name,
+            limit,
+            announced,
+        },
     }];
     effects.extend(commands::issue(
         state,

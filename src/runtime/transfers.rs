@@ -51,11 +51,18 @@ impl Transfers {
     /// Opens a file under a transfer.
     pub fn open(&mut self, transfer: TransferId, file: TransferFile) -> Result<(), String> {
         let opened = match file {
-            TransferFile::Download { name, limit } => {
+            TransferFile::Download {
+                name,
+                limit,
+                announced,
+            } => {
                 if !std::mem::replace(&mut self.was_swept, true) {
                     sweep(&self.cache);
                 }
-                Download::create(&self.cache, transfer, name.as_str(), limit).map(Open::Download)
+                Download::create(&self.cache, transfer, name.as_str(), limit).map(|mut download| {
+                    download.announced = announced;
+                    Open::Download(download)
+                })
             }
             TransferFile::Upload { path, size } => Upload::open(&path, size).map(Open::Upload),
         };
@@ -150,6 +157,7 @@ pub struct Download {
     ending: String,
     size: u64,
     limit: u64,
+    announced: Option<u64>,
     hash: Sha256,
     is_kept: bool,
 }
@@ -185,9 +193,16 @@ impl Download {
             ending: ending_of(name),
             size: 0,
             limit,
+            announced: None,
             hash: Sha256::new(),
             is_kept: false,
         })
+    }
+
+    /// How much came of how much was announced, when that is not the same.
+    pub fn misses(&self) -> Option<(u64, u64)> {
+        let announced = self.announced?;
+        (announced != self.size).then_some((self.size, announced))
     }
 
     /// At most so many bytes.
@@ -407,6 +422,7 @@ mod tests {
         TransferFile::Download {
             name: SafeText::label(name),
             limit,
+            announced: None,
         }
     }
 

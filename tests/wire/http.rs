@@ -51,6 +51,7 @@ fn download(limit: u64) -> TransferFile {
     TransferFile::Download {
         name: SafeText::label("picture.png"),
         limit,
+        announced: None,
     }
 }
 

@@ -116,6 +116,7 @@ async fn files_go_over_the_same_tls_as_the_link() {
     let transfer = rig.open(TransferFile::Download {
         name: SafeText::label("a.txt"),
         limit: 100,
+        announced: None,
     });
     rig.request(HttpRequest {
         transfer,

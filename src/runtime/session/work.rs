@@ -361,6 +361,11 @@ impl Task {
         match result {
             Ok(reply) => {
                 let is_success = (200..300).contains(&reply.status);
+                let missing = download.as_ref().and_then(Download::misses);
+                if let (true, Some((came, announced))) = (is_success, missing) {
+                    let words = format!("it came incomplete, {came} of {announced} bytes");
+                    return self.transfer_failed(transfer, TransferFailure::Network(words));
+                }
                 match download {
                     Some(download) if is_success => self.keep(transfer, download),
                     Some(_) => {
