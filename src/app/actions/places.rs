@@ -80,6 +80,16 @@ fn target(state: &State) -> Option<Pair> {
     state.focus.clone()
 }
 
+/// Whether an address may be one to sign in at: nobody listens in on the way there.
+fn is_sign_in_page(url: &str) -> bool {
+    let url = url.to_ascii_lowercase();
+    let is_here = ["http://127.0.0.1", "http://localhost", "http://[::1]"]
+        .iter()
+        .filter_map(|start| url.strip_prefix(start))
+        .any(|rest| rest.is_empty() || rest.starts_with([':', '/', '?']));
+    is_here || url.starts_with("https://")
+}
+
 /// The page, what to know before it is opened, and the other ways.
 fn ways_to_sign_in(need: &LoginNeed) -> String {
     let mut text = need.url.clone().unwrap_or_default().to_string();
@@ -293,6 +303,18 @@ pub fn on_account(
                 _ => None,
             };
             match need {
+                Some(need)
+                    if need
+                        .url
+                        .as_ref()
+                        .is_some_and(|url| !is_sign_in_page(url.as_str())) =>
+                {
+                    let url = need.url.clone().unwrap_or_default();
+                    state.say(
+                        Severity::Warning,
+                        format!("Not opened, for a page to sign in begins with https://: {url}"),
+                    );
+                }
                 // The page is shown whole and opened only on a key.
                 Some(need) if need.url.is_some() => {
                     let url = need.url.clone().unwrap_or_default();

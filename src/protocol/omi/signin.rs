@@ -72,7 +72,8 @@ impl Omi {
         };
         self.say(Topic::Link(LinkEvent::Changed(LinkState::NeedsLogin(
             LoginNeed {
-                url: url.map(SafeText::label),
+                // An address that is cut leads nowhere.
+                url: url.map(SafeText::command),
                 methods,
                 hint: SafeText::prose(&hint),
             },

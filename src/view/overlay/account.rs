@@ -3,6 +3,7 @@
 use super::{frame, hints, most_rows};
 use crate::app::state::{AccountState, State};
 use crate::domain::{AccountId, HistoryPaging, LinkState, Support};
+use crate::text::SafeText;
 use crate::view::canvas::{Canvas, Row, wrap};
 use crate::view::sidebar::link_mark;
 use crate::view::theme::Role;
@@ -63,6 +64,7 @@ fn rows(canvas: &Canvas<'_>, state: &State, account: &AccountState, columns: usi
         LinkState::NeedsLogin(need) => {
             rows.extend(text_rows(need.hint.as_str(), columns, Role::Warning));
             if let Some(url) = &need.url {
+                let url = SafeText::label(url.as_str());
                 rows.push(fact("sign in at", "").and(url.as_str(), Role::Link));
             }
             for method in &need.methods {
