@@ -507,8 +507,21 @@ pub fn on_models(state: &mut State, account: &AccountId, event: ModelsEvent) -> 
             }
         },
         ModelsEvent::AutoApproveChanged { conversation, on } => {
+            let label = match of.account.capabilities.auto_approve_label {
+                "" => "auto-approve",
+                label => label,
+            };
             if let Some(here) = of.conversations.get_mut(&conversation) {
+                let is_news = on && !here.auto_approve;
                 here.auto_approve = on;
+                // Whoever switched it on, nobody is asked any more.
+                if is_news {
+                    let words = format!(
+                        "{} has {label} on: what the agent does there is not asked.",
+                        here.info.name
+                    );
+                    state.say(Severity::Warning, words);
+                }
             }
         }
         ModelsEvent::ProfileChanged {

@@ -51,6 +51,12 @@ impl SafeText {
         Self(clean(raw, Manner::Command))
     }
 
+    /// Whether a command has marks in the place of what hides or moves text.
+    pub fn has_marks(&self) -> bool {
+        let is_mark = |c: char| matches!(c, '\u{2400}'..='\u{2421}' | '\u{fffd}');
+        self.0.contains(is_mark) || self.0.contains("\u{27e8}U+")
+    }
+
     /// Cleans what should be one picture: the first cluster, if it takes at most two cells.
     pub fn glyph(raw: &str) -> Self {
         let start: String = raw.trim_start().chars().take(32).collect();

@@ -274,6 +274,8 @@ fn footer(decision: &Decision, popup: &DecisionPopup, state: &State) -> (String,
             Role::Warning,
         );
     }
+    let has_marks = matches!(&decision.question, Question::Approval { command, .. }
+        if command.has_marks());
     let ms = u64::try_from(state.now.ago(decision.asked_at).as_millis()).unwrap_or(0);
     let mut text = if ms < 5_000 {
         "Asked just now.".to_owned()
@@ -283,6 +285,10 @@ fn footer(decision: &Decision, popup: &DecisionPopup, state: &State) -> (String,
     if let Some(deadline) = decision.deadline {
         let left = deadline.mono_ms.saturating_sub(state.now.mono_ms);
         text = format!("{text} It expires in {}.", words::age(left));
+    }
+    if has_marks {
+        let warning = "It holds characters that hide or move text; they stand here as marks.";
+        return (format!("{warning} {text}"), Role::Warning);
     }
     (text, Role::PopupMuted)
 }
