@@ -158,20 +158,42 @@ fn with_nothing_here_the_list_of_all_opens() {
     assert_eq!(desk.popup(), "decision");
 }
 
-#[test]
-fn one_answered_elsewhere_closes() {
-    let mut desk = Desk::new();
-    desk.decides(usual("d")).press("alt-a").painted(false);
+fn answered_elsewhere(desk: &mut Desk, id: &str) {
     desk.event(Event::Account {
         account: "home".into(),
         event: Box::new(AccountEvent::live(Topic::Decision(
             DecisionEvent::Resolved {
-                decision: "d".into(),
+                decision: id.into(),
                 choice: Some("once".into()),
                 command: None,
             },
         ))),
     });
+}
+
+#[test]
+fn a_key_for_a_popup_that_just_closed_by_itself_sends_no_draft() {
+    let mut desk = Desk::new();
+    desk.text("half a thought");
+    desk.decides(usual("d")).press("alt-a").painted(false);
+    answered_elsewhere(&mut desk, "d");
+    desk.press("enter");
+    assert_eq!(desk.draft(), "half a thought");
+    assert!(!desk.said().iter().any(|word| word.starts_with("send")));
+    desk.press("enter");
+    assert_eq!(desk.draft(), "", "the second press is meant");
+    // Later nothing is in the way.
+    desk.decides(usual("e")).press("alt-a").painted(false);
+    answered_elsewhere(&mut desk, "e");
+    desk.wait(1_000).text("whole").press("enter");
+    assert_eq!(desk.draft(), "");
+}
+
+#[test]
+fn one_answered_elsewhere_closes() {
+    let mut desk = Desk::new();
+    desk.decides(usual("d")).press("alt-a").painted(false);
+    answered_elsewhere(&mut desk, "d");
     assert_eq!(desk.popup(), "");
     assert!(!desk.state.screen.toasts.is_empty());
 }

@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// How long a second press counts as one.
 const AGAIN: Duration = Duration::from_secs(3);
+/// How long a key may be meant for a popup that closed by itself.
+const AFTER_POPUP: Duration = Duration::from_secs(1);
 /// Pieces in the kill ring.
 const KILLS: usize = 60;
 /// Inputs that Up walks through.
@@ -37,6 +39,13 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
         return effects;
     }
     match action {
+        Send | SendNow | HoldSend if was_for_a_popup(state, now) => {
+            state.say(
+                Severity::Warning,
+                "Not sent: the popup had just closed by itself. The same key sends now.",
+            );
+            return Vec::new();
+        }
         Send => return send(state, now, SendMode::Ordinary),
         SendNow => return send(state, now, SendMode::Now),
         HoldSend => return send(state, now, SendMode::Hold),
@@ -410,6 +419,13 @@ fn ask_quit(state: &mut State, now: Moment) -> Vec<Effect> {
     state.screen.quit_asked = Some(now);
     state.say(Severity::Info, "Press Ctrl+C again to quit.");
     vec![Effect::Wake(now.after(AGAIN))]
+}
+
+/// Whether a popup vanished under the fingers a moment ago. Once: who presses again means it.
+fn was_for_a_popup(state: &mut State, now: Moment) -> bool {
+    let gone = state.screen.popup_gone.take();
+    gone.is_some_and(|gone| now.since(gone) < AFTER_POPUP)
+        && composer(state).is_some_and(|composer| !composer.is_empty())
 }
 
 fn send(state: &mut State, now: Moment, mode: SendMode) -> Vec<Effect> {

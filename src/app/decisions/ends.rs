@@ -127,6 +127,7 @@ pub(in crate::app) fn end(
         decision: id.clone(),
     });
     if was_open {
+        state.screen.popup_gone = Some(now);
         state.say(Severity::Info, farewell(&decision.life));
     }
     set_phase(state, account, &decision.conversation);
