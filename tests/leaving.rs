@@ -10,8 +10,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use support::pty::{PATIENCE, Pty, contains, program};
 
-/// A second is promised; a busy machine gets some more.
-const GONE: Duration = Duration::from_secs(3);
+/// As promised.
+const GONE: Duration = Duration::from_secs(1);
 
 /// Looks again and again until something is so; how long it took.
 fn until(what: &str, limit: Duration, is_so: impl Fn() -> bool) -> Duration {
@@ -30,10 +30,14 @@ fn state_of(process: &str) -> Option<char> {
 
 /// A profile whose one account is a runtime that does not listen and leaves a note on itself.
 fn profile(home: &Path) {
+    profile_of(home, "trap '' HUP", "exec cat > /dev/null");
+}
+
+fn profile_of(home: &Path, deaf_to: &str, work: &str) {
     let script = home.join("agent");
     std::fs::write(
         &script,
-        "#!/bin/sh\ntrap '' HUP\necho $$ > \"$HOME/agent.pid\"\nexec cat > /dev/null\n",
+        format!("#!/bin/sh\n{deaf_to}\necho $$ > \"$HOME/agent.pid\"\n{work}\n"),
     )
     .unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
@@ -48,13 +52,41 @@ fn profile(home: &Path) {
     .unwrap();
 }
 
+/// A profile whose one account is the runtime of the demo.
+fn talking_profile(home: &Path) {
+    let runtime = env!("CARGO_BIN_EXE_trialogue");
+    std::fs::create_dir(home.join("config")).unwrap();
+    std::fs::write(
+        home.join("config/config.toml"),
+        format!(
+            "[[account]]\nname = \"agent\"\nkind = \"omi\"\ncommand = [\"{runtime}\", \"demo\", \"--runtime\"]\n"
+        ),
+    )
+    .unwrap();
+}
+
 #[test]
 fn a_lost_terminal_ends_the_program_and_its_runtime() {
+    let home = tempfile::tempdir().unwrap();
+    profile(home.path());
+    loses_its_terminal(home.path());
+}
+
+#[test]
+fn a_lost_terminal_ends_the_program_though_its_runtime_will_not_go() {
+    let home = tempfile::tempdir().unwrap();
+    profile_of(
+        home.path(),
+        "trap '' HUP TERM INT",
+        "while :; do sleep 1; done",
+    );
+    loses_its_terminal(home.path());
+}
+
+fn loses_its_terminal(home: &Path) {
     if !Path::new("/proc/self/stat").exists() {
         return;
     }
-    let home = tempfile::tempdir().unwrap();
-    profile(home.path());
     let size = PtySize {
         rows: 30,
         cols: 100,
@@ -64,10 +96,10 @@ fn a_lost_terminal_ends_the_program_and_its_runtime() {
     let pair = native_pty_system().openpty(size).unwrap();
     let mut child = pair
         .slave
-        .spawn_command(program(home.path(), &["--no-keyring"]))
+        .spawn_command(program(home, &["--no-keyring"]))
         .unwrap();
     drop(pair.slave);
-    let note = home.path().join("agent.pid");
+    let note = home.join("agent.pid");
     until("the start of the runtime", PATIENCE, || {
         std::fs::read_to_string(&note).is_ok_and(|text| text.ends_with('\n'))
     });
@@ -83,6 +115,47 @@ fn a_lost_terminal_ends_the_program_and_its_runtime() {
         matches!(state_of(&runtime), None | Some('Z'))
     });
     eprintln!("gone after {took:?}");
+}
+
+#[test]
+fn a_panic_gives_the_terminal_back_keeps_the_draft_and_says_where_its_report_is() {
+    let home = tempfile::tempdir().unwrap();
+    talking_profile(home.path());
+    let mut command = program(home.path(), &["--no-keyring"]);
+    command.env("TRIALOGUE_BREAK", "1");
+    let mut pty = Pty::start(command, 100, 30);
+    pty.wait_for("online");
+    pty.wait_for("Welcome to the demo");
+    pty.send("words of mine");
+    pty.wait_for("words of mine");
+    let before = pty.raw().len();
+    pty.send("\x1b[24~");
+    assert_eq!(pty.wait_exit(), 101);
+    let last = pty.raw()[before..].to_vec();
+    for undo in [
+        "\x1b[?1000l",
+        "\x1b[?1004l",
+        "\x1b[?2004l",
+        "\x1b[<u",
+        "\x1b[?25h",
+        "\x1b[?1049l",
+    ] {
+        assert!(contains(&last, undo.as_bytes()), "{undo:?} is missing");
+    }
+    let report = home.path().join("data/state/crash.txt");
+    let said = String::from_utf8_lossy(&last).replace(['\r', '\n'], "");
+    assert!(said.contains(&report.display().to_string()), "{said}");
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&report), 0o600);
+    assert_eq!(mode(report.parent().unwrap()), 0o700);
+    let text = std::fs::read(&report).unwrap();
+    assert!(contains(&text, b"src/runtime/screen.rs"));
+    for secret in ["words of mine", "nobody may read"] {
+        assert!(!contains(&text, secret.as_bytes()), "{secret:?} is in it");
+        assert!(!contains(&last, secret.as_bytes()), "{secret:?} is said");
+    }
+    let pty = Pty::start(program(home.path(), &["--no-keyring"]), 100, 30);
+    pty.wait_for("words of mine");
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn profile(home: &Path) -> Served {
     std::fs::set_permissions(home.join("config"), private).unwrap();
     script(
         &home.join("editor"),
-        "#!/bin/sh\nenv > \"$HOME/editor.env\"\nprintf ' and more' >> \"$1\"\n",
+        "#!/bin/sh\nenv > \"$HOME/editor.env\"\nls -ld \"$1\" \"$(dirname \"$1\")\" > \"$HOME/editor.modes\"\nprintf '%s' \"$1\" > \"$HOME/editor.path\"\nprintf ' and more' >> \"$1\"\n",
     );
     script(
         &home.join("agent"),
@@ -119,6 +119,12 @@ fn used_under(umask: &str) {
     pty.wait_for("a draft");
     pty.send("\x07");
     pty.wait_for("and more");
+    // The draft lay in a folder and a file of its owner's only, and is gone.
+    let modes = std::fs::read_to_string(home.join("editor.modes")).unwrap();
+    let modes: Vec<&str> = modes.lines().map(|line| &line[..10]).collect();
+    assert_eq!(modes, ["drwx------", "-rw-------"]);
+    let draft = std::fs::read_to_string(home.join("editor.path")).unwrap();
+    assert!(!Path::new(&draft).exists(), "{draft} is still there");
     let process = format!("/proc/{}", pty.id());
     if Path::new(&process).exists() {
         let line = std::fs::read(format!("{process}/cmdline")).unwrap();

@@ -21,6 +21,7 @@ mod send;
 
 pub use args::{Cli, Global, Verb};
 
+use crate::config::paths::Paths;
 use clap::Parser;
 use std::fmt;
 
@@ -90,6 +91,12 @@ pub fn main() -> u8 {
             return code;
         }
     };
+    if let Ok(paths) = Paths::find(
+        cli.global.config_dir.as_deref(),
+        cli.global.data_dir.as_deref(),
+    ) {
+        crate::runtime::terminal::install_panic_hook(paths.state);
+    }
     // A panic that nobody caught has unwound through the guard of the terminal by now.
     let result = std::panic::catch_unwind(|| dispatch(&cli));
     match result {

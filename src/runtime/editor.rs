@@ -6,6 +6,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
+
+/// Nobody edits a draft for so long.
+const STALE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Removes the file when it goes out of scope.
 struct Temporary(PathBuf);
@@ -16,12 +20,27 @@ impl Drop for Temporary {
     }
 }
 
+/// Removes what a program that was killed left here; its draft is in the store.
+fn sweep(dir: &Path) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let age = entry
+            .metadata()
+            .and_then(|facts| facts.modified())
+            .ok()
+            .and_then(|at| at.elapsed().ok());
+        if age.is_some_and(|age| age >= STALE) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Lets the person edit `text`; what was saved.
 pub fn edit(dir: &Path, text: &str) -> io::Result<String> {
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(dir)?;
+    sweep(dir);
     let mut random = [0_u8; 8];
     getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
     let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -32,6 +32,9 @@ use tokio::sync::mpsc;
 const QUEUE: usize = 1_024;
 /// So long an account may take to say what passed lately.
 const SAVE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+/// How long all accounts together may take to end: within a second of a lost terminal nothing of us
+/// is left. A runtime that does not go by itself is killed after half a second.
+const GOODBYES: std::time::Duration = std::time::Duration::from_millis(700);
 
 /// What an engine needs to know of where it runs.
 #[derive(Clone, Debug)]
@@ -791,7 +794,7 @@ impl Engine {
         for session in self.sessions.values() {
             let _ = session.try_send(SessionInput::Shutdown);
         }
-        let deadline = tokio::time::Instant::now() + std::time::Duration::from_millis(900);
+        let deadline = tokio::time::Instant::now() + GOODBYES;
         for (_, session) in std::mem::take(&mut self.sessions) {
             let _ = tokio::time::timeout_at(deadline, session.shutdown()).await;
         }
