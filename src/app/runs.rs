@@ -52,6 +52,12 @@ pub fn on_event(
             tool_changed(state, now, account, &conversation, *tool);
             Vec::new()
         }
+        RunEvent::ToolEnded { conversation, tool } => {
+            ensure(state, account, &conversation);
+            recognise(state, now, account, &conversation, &tool);
+            tool_changed(state, now, account, &conversation, *tool);
+            Vec::new()
+        }
         RunEvent::ToolMissed {
             conversation,
             tool,
@@ -270,7 +276,7 @@ pub(super) fn seen(
     }
 }
 
-/// The end of a call that was missed may come under another id than its beginning, which a link
+/// The end of a call that was missed, or did not begin over this link, may come under another id than its beginning, which a link
 /// before this one reported: the oldest one of that name that never ended is meant.
 fn recognise(
     state: &mut State,
@@ -468,6 +474,9 @@ fn finished(
     merging(state, now, account, id, |merger| {
         merger.end_streaming(Some(run), is_cut);
         // There is one run at a time, so whatever an earlier one left running is over too.
+        if was_active {
+            merger.end_streaming(None, true);
+        }
         merger.end_tools(if was_active { None } else { Some(run) }, tools);
         if is_cut || is_silent_end {
             merger.run_ended(run, outcome.clone());

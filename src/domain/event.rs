@@ -232,6 +232,12 @@ pub enum RunEvent {
         conversation: ConversationId,
         tool: Box<ToolCall>,
     },
+    /// A call ended that did not begin over this link and whose id says nothing: the oldest one of
+    /// its name that an earlier link saw begin is meant, if there is one.
+    ToolEnded {
+        conversation: ConversationId,
+        tool: Box<ToolCall>,
+    },
     /// A call that ended while the link was down. It stands behind the message `after`, as far as
     /// that is here, and is dated by it.
     ToolMissed {

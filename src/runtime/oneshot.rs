@@ -438,6 +438,7 @@ impl OneShot<'_> {
             } if self.is_here(conversation) && self.run.is_none() => self.beside.end(run),
             // Calls before our run has begun are those of another one.
             RunEvent::ToolChanged { conversation, tool }
+            | RunEvent::ToolEnded { conversation, tool }
                 if self.is_here(conversation) && self.run.is_some() =>
             {
                 self.tracker.tool(tool, self.report);

@@ -67,6 +67,7 @@ impl World {
         }
         self.tell(|| format!("out: {kind} {said:?}"));
         if self.client.state.store_fails {
+            self.person.gone_unwritten.insert(said.trim().to_owned());
             return;
         }
         let is_on_disk =
@@ -104,8 +105,9 @@ impl World {
                     "draft {restored:?} after a start; typed: {known:?}"
                 ));
             }
+            // Without its name it may have been written anew.
             let is_twice =
-                !restored.trim().is_empty()
+                super::counts::name_of(restored).is_some()
                     && self.client.work().outbox.iter().any(|row| {
                         row.conversation == *id && trimmed(&row.text) == trimmed(restored)
                     });
@@ -113,9 +115,12 @@ impl World {
                 self.fail(&format!("{restored:?} is a draft and in the outbox"));
             }
         }
-        // What died with the program before it was written was never sent.
+        // What died with the program before it was written was never sent, unless the disk was
+        // full: then it may have been, and may come back as a draft.
         let person = &mut self.person;
-        person.sent.retain(|text, _| person.kept.contains(text));
+        person.sent.retain(|text, _| {
+            person.kept.contains(text) || person.gone_unwritten.contains(text)
+        });
         let restored: Vec<(ConversationId, String)> = self
             .client
             .work()
@@ -542,7 +547,8 @@ impl World {
             {
                 self.fail(&format!("{text:?} arrived and is uncertain for ever"));
             }
-            let is_dropped = self.person.dropped.contains(text);
+            let is_dropped = self.person.dropped.contains(text)
+                || self.person.gone_unwritten.contains(text);
             let is_lost = on_server == 0 && row.is_none() && !is_dropped && !self.has_lost_memory;
             if is_lost && self.client.work().account.id == account() {
                 self.fail(&format!("{text:?} is lost"));

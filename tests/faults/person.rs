@@ -21,6 +21,8 @@ pub struct Person {
     pub sent: BTreeMap<String, (ConversationId, u64)>,
     /// Texts that are or were on disk as messages.
     pub kept: BTreeSet<String>,
+    /// Texts that left while the disk was full, as the person was told.
+    pub gone_unwritten: BTreeSet<String>,
     /// Texts of messages that the person dropped.
     pub dropped: Vec<String>,
     /// Drafts as they were typed, each with its moment.

@@ -1076,7 +1076,8 @@ fn topic_line(topic: &Topic) -> String {
             RunEvent::Active { conversation } => {
                 format!("run of {} is active", conversation.as_str())
             }
-            RunEvent::ToolChanged { conversation, tool } => {
+            RunEvent::ToolChanged { conversation, tool }
+            | RunEvent::ToolEnded { conversation, tool } => {
                 format!("tool {} {}", conversation.as_str(), tool_line(tool))
             }
             RunEvent::ToolMissed {

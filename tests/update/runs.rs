@@ -240,6 +240,38 @@ fn a_missed_call_stands_behind_its_message_with_the_time_of_it() {
 }
 
 #[test]
+fn the_end_of_a_call_that_an_earlier_link_saw_begin_is_no_second_call() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(tool("turn/1", "terminal", ToolStatus::Running));
+    desk.disconnect();
+    desk.pass(2_000);
+    desk.connect();
+    let mut ended = ToolCall::new("a1/0/terminal".into(), "terminal".into());
+    ended.status = ToolStatus::Completed;
+    desk.live(Topic::Run(RunEvent::ToolEnded {
+        conversation: id("main"),
+        tool: Box::new(ended),
+    }));
+    assert_eq!(desk.lines(), ["tool terminal completed"]);
+    assert_eq!(desk.stored("main"), desk.lines());
+}
+
+#[test]
+fn what_a_run_before_left_growing_is_cut_when_the_next_one_ends() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    let mut growing = said("a1", Author::Assistant, "half of it");
+    growing.is_streaming = true;
+    growing.run = Some("r1".into());
+    desk.live(upserted(growing));
+    desk.live(started("r2", None));
+    desk.live(finished("r2", RunOutcome::Completed));
+    let message = desk.here().timeline.entries[0].message().unwrap().clone();
+    assert!(!message.is_streaming && message.is_interrupted);
+}
+
+#[test]
 fn a_deleted_message_leaves_a_line_and_neighbours_share_it() {
     let mut desk = Desk::new();
     for (remote, text) in [

@@ -128,6 +128,7 @@ impl Iris {
         if tool.name == CLARIFY && !is_failed {
             return self.check_turn(now, &conversation);
         }
+        let has_begun_here = stand_in.is_some();
         if let Some(from) = stand_in {
             self.say(Topic::Run(RunEvent::ToolRekeyed {
                 conversation: conversation.clone(),
@@ -162,7 +163,14 @@ impl Iris {
             }));
             return;
         }
-        self.tell_tool(&conversation, call);
+        if has_begun_here {
+            self.tell_tool(&conversation, call);
+        } else {
+            self.say(Topic::Run(RunEvent::ToolEnded {
+                conversation: conversation.clone(),
+                tool: Box::new(call),
+            }));
+        }
         self.keep_calls(&conversation);
         self.touch(now, &conversation, None);
         self.check_turn(now, &conversation);
