@@ -61,6 +61,8 @@ const SEQUENCE_SILENCE: Duration = Duration::from_secs(1);
 const KITTY_ESCAPE_WAIT: Duration = Duration::from_secs(1);
 /// Bytes of a control sequence that are kept; what is longer is none of ours.
 const SEQUENCE_LIMIT: usize = 256;
+/// How long a string may last, however busily keys are typed behind one that never ends.
+const STRING_TIME: Duration = Duration::from_secs(3);
 /// Bytes of a string answer that are kept.
 const STRING_LIMIT: usize = 4096;
 const PASTE_END: &[u8] = b"\x1b[201~";
@@ -145,6 +147,8 @@ pub struct Parser {
     burst: String,
     /// When the last byte came.
     last: Millis,
+    /// When the string that is open began.
+    string_since: Option<Millis>,
     /// The byte at hand came after a pause, so what it begins was typed.
     is_fresh: bool,
     /// Something came in before.
@@ -167,6 +171,7 @@ impl Parser {
             burst: String::new(),
             last: 0,
             is_fresh: false,
+            string_since: None,
             has_heard: false,
             knows_brackets: false,
             positions: 0,
@@ -195,6 +200,8 @@ impl Parser {
         for byte in bytes {
             self.byte(*byte);
             self.is_fresh = false;
+            let is_string = matches!(self.place, Place::String { .. });
+            self.string_since = is_string.then(|| self.string_since.unwrap_or(now));
         }
         std::mem::take(&mut self.events)
     }
@@ -218,7 +225,13 @@ impl Parser {
                 _ => SEQUENCE_SILENCE,
             }
         };
-        Some(self.last + millis(wait))
+        let silent = self.last + millis(wait);
+        Some(match (&self.place, self.string_since) {
+            (Place::String { .. }, Some(since)) if self.burst.is_empty() => {
+                silent.min(since + millis(STRING_TIME))
+            }
+            _ => silent,
+        })
     }
 
     /// Ends what has waited too long.

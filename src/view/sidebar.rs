@@ -264,11 +264,12 @@ fn conversation_row(
     };
     let mut row = Row::default()
         .indented(if is_thread { 4 } else { 2 })
-        .and(format!("{} ", mark(conversation, g)), Role::Muted)
-        .and(name, name_role);
+        .and(format!("{} ", mark(conversation, g)), Role::Muted);
+    // Before the name: behind a long one it would be cut.
     if mixes_scripts(name) {
-        row = row.and(format!(" {}", g.lookalike), Role::Warning);
+        row = row.and(format!("{} ", g.lookalike), Role::Warning);
     }
+    row = row.and(name, name_role);
     if info.kind == ConversationKind::Default {
         row = row.and(format!(" {}", g.home), Role::Muted);
     }

@@ -118,9 +118,9 @@ impl World {
         // What died with the program before it was written was never sent, unless the disk was
         // full: then it may have been, and may come back as a draft.
         let person = &mut self.person;
-        person.sent.retain(|text, _| {
-            person.kept.contains(text) || person.gone_unwritten.contains(text)
-        });
+        person
+            .sent
+            .retain(|text, _| person.kept.contains(text) || person.gone_unwritten.contains(text));
         let restored: Vec<(ConversationId, String)> = self
             .client
             .work()
@@ -547,8 +547,8 @@ impl World {
             {
                 self.fail(&format!("{text:?} arrived and is uncertain for ever"));
             }
-            let is_dropped = self.person.dropped.contains(text)
-                || self.person.gone_unwritten.contains(text);
+            let is_dropped =
+                self.person.dropped.contains(text) || self.person.gone_unwritten.contains(text);
             let is_lost = on_server == 0 && row.is_none() && !is_dropped && !self.has_lost_memory;
             if is_lost && self.client.work().account.id == account() {
                 self.fail(&format!("{text:?} is lost"));

@@ -380,3 +380,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_string_that_never_ends_does_not_swallow_what_is_typed_behind_it_for_ever() {
+    let mut parser = Parser::new(ParserOptions::local());
+    parser.feed(0, b"\x1b]11;rgb:never");
+    let typed: usize = (1..100)
+        .map(|turn| parser.feed(turn * 100, b"x").len())
+        .sum();
+    assert!((60..=72).contains(&typed), "{typed} of 99 keys");
+}

@@ -53,8 +53,8 @@ pub(crate) fn row(scene: &Scene<'_>, attachment: &Attachment) -> Row {
         attachment.name.as_str()
     };
     let row = Row::of(format!("{} ", g.attachment), Role::Accent)
-        .and(name, Role::Strong)
         .and(lookalike(scene, name), Role::Warning)
+        .and(name, Role::Strong)
         .and("  ", Role::Muted)
         .and(facts.join(&between), Role::Muted)
         .and("  ", Role::Muted)
@@ -118,10 +118,10 @@ pub(crate) fn kind(kind: AttachmentKind) -> &'static str {
     }
 }
 
-/// A mark behind a name that may pass for another one.
+/// A mark before a name that may pass for another one; behind a long one it would be cut.
 fn lookalike(scene: &Scene<'_>, name: &str) -> String {
     if mixes_scripts(name) {
-        format!(" {}", scene.glyphs.lookalike)
+        format!("{} ", scene.glyphs.lookalike)
     } else {
         String::new()
     }
