@@ -358,7 +358,7 @@ fn leader_toasts_and_the_sidebar_over_a_narrow_screen() {
     state.screen.leader = true;
     state.screen.toasts.push(Toast {
         text: safe("Copied 312 characters: sent to the terminal, not confirmed."),
-        severity: Severity::Info,
+        severity: Severity::Done,
         until: NOW,
     });
     check_at("leader", &state, 120, 40);
@@ -366,6 +366,42 @@ fn leader_toasts_and_the_sidebar_over_a_narrow_screen() {
     state.screen.sidebar.is_over = true;
     state.screen.pane = trialogue::app::screen::Pane::Sidebar;
     check_at("sidebar_over", &state, 60, 18);
+}
+
+#[test]
+fn a_refused_account_says_why_and_what_to_do_at_every_size() {
+    let mut state = busy();
+    state.accounts[0].account.link = LinkState::Refused {
+        reason: safe(
+            "The server refused the secret of this account. Nothing is tried again by itself, \
+             because five refused tries lock this machine out for a minute. Set the right secret \
+             (`trialogue account login`), then connect again.",
+        ),
+    };
+    let mut bare = state.clone();
+    bare.focus = None;
+    for (columns, rows) in SIZES {
+        let theme = Theme::named(&state.settings.theme, Depth::TrueColor).unwrap();
+        let seen = |state: &State| {
+            let mut state = state.clone();
+            state.screen.columns = columns;
+            state.screen.rows = rows;
+            let (buffer, drawn) = frame(&state, columns, rows, &theme);
+            text(&buffer, &drawn)
+        };
+        let shown = seen(&state);
+        for part in [
+            "refused: The server refused the secret",
+            "/account shows it and signs in",
+            "/connect tries again",
+        ] {
+            assert!(shown.contains(part), "{part} at {columns}x{rows}:\n{shown}");
+        }
+        let shown = seen(&bare);
+        for part in ["The server refused the secret", "Alt+1 opens the account"] {
+            assert!(shown.contains(part), "{part} at {columns}x{rows}:\n{shown}");
+        }
+    }
 }
 
 #[test]

@@ -1,165 +1,22 @@
 //! What an account says of itself: its link, its directory, its models, its words, what it wants
 //! kept.
 
+mod links;
+
 use super::effect::Effect;
 use super::screen::overlay::Overlay;
-use super::state::{AccountState, Conversation, Redraw, State};
-use super::{attention, commands, conversation, decisions, outbox, windows};
+use super::state::{AccountState, Redraw, State};
+use super::{attention, commands, conversation, decisions, windows};
 use crate::domain::{
     AccountId, Command, ConversationCommand, ConversationId, ConversationInfo, ConversationKind,
-    DirectoryEvent, LinkEvent, LinkState, ModelsEvent, Moment, Notice, NoticeKind, Provenance,
-    ReadMark, Scope, Severity, SyncEvent, Unread, Write,
+    DirectoryEvent, ModelsEvent, Moment, Notice, NoticeKind, Provenance, ReadMark, Scope, Severity,
+    SyncEvent, Unread, Write,
 };
 use crate::text::SafeText;
+use links::to_reopen;
 use std::collections::BTreeSet;
 
-/// Conversations asked for again after a reconnect besides the one on screen.
-const REOPENED: usize = 12;
-
-/// Takes one event about the link.
-pub fn on_link(
-    state: &mut State,
-    now: Moment,
-    account: &AccountId,
-    event: LinkEvent,
-) -> Vec<Effect> {
-    let Some(of) = state.account_mut(account) else {
-        return Vec::new();
-    };
-    match event {
-        LinkEvent::Changed(link) => changed(state, now, account, link),
-        LinkEvent::IdentityKnown(identity) => {
-            of.account.identity = Some(identity);
-            state.redraw(Redraw::Paced);
-            Vec::new()
-        }
-        LinkEvent::CapabilitiesChanged(capabilities) => {
-            of.account.capabilities = *capabilities;
-            state.redraw(Redraw::Now);
-            Vec::new()
-        }
-        LinkEvent::HealthChanged(health) => {
-            if of.account.health != health {
-                of.account.health = health;
-                state.redraw(Redraw::Now);
-            }
-            Vec::new()
-        }
-        // A heartbeat alone never redraws: an idle screen writes nothing.
-        LinkEvent::Heard { latency_ms } => {
-            of.account.last_frame = Some(now);
-            of.account.latency_ms = latency_ms.or(of.account.latency_ms);
-            Vec::new()
-        }
-        LinkEvent::CatalogLoaded(catalog) => {
-            of.catalog = catalog;
-            state.redraw(Redraw::Paced);
-            Vec::new()
-        }
-    }
-}
-
-fn changed(state: &mut State, now: Moment, account: &AccountId, link: LinkState) -> Vec<Effect> {
-    let Some(of) = state.account_mut(account) else {
-        return Vec::new();
-    };
-    let was_ready = of.is_ready();
-    if of.account.link == link {
-        return Vec::new();
-    }
-    of.account.link = link.clone();
-    if let LinkState::Refused { reason } | LinkState::Waiting { reason, .. } = &link {
-        of.last_failure = Some(reason.clone());
-    }
-    let is_ready = link == LinkState::Ready;
-    of.link_since = match link {
-        LinkState::Syncing | LinkState::Ready => of.link_since.or(Some(now)),
-        LinkState::Off
-        | LinkState::Connecting
-        | LinkState::Waiting { .. }
-        | LinkState::Refused { .. }
-        | LinkState::NeedsLogin(_) => None,
-    };
-    if was_ready && !is_ready {
-        of.ready_since = None;
-        for here in of.conversations.values_mut() {
-            here.is_open = false;
-            here.typing_until = None;
-            here.timeline.is_loading_older &= here.timeline.asked_older.is_some();
-        }
-    }
-    state.redraw(Redraw::Now);
-    if !is_ready {
-        return Vec::new();
-    }
-    let Some(of) = state.account_mut(account) else {
-        return Vec::new();
-    };
-    of.last_failure = None;
-    of.ready_since = Some(now);
-    of.links += 1;
-    let mut effects = Vec::new();
-    for id in to_reopen(state, account) {
-        effects.extend(windows::open_on_server(state, account, &id));
-    }
-    if let Some(of) = state.account(account)
-        && of.account.capabilities.slash_catalog.is_yes()
-        && of.catalog.is_empty()
-    {
-        effects.extend(commands::issue(
-            state,
-            account,
-            Command::LoadCatalog,
-            super::state::Pending::Other(""),
-        ));
-    }
-    effects.extend(outbox::release_all(state, now, account));
-    effects
-}
-
-/// The conversation on screen, and those where something was under way when the link broke.
-fn to_reopen(state: &State, account: &AccountId) -> Vec<ConversationId> {
-    let Some(of) = state.account(account) else {
-        return Vec::new();
-    };
-    let mut ids: Vec<ConversationId> = state
-        .focus
-        .iter()
-        .filter(|(a, _)| a == account)
-        .map(|(_, conversation)| conversation.clone())
-        .collect();
-    let is_unsettled = |id: &ConversationId, here: &Conversation| {
-        here.run.is_some()
-            || of
-                .decisions
-                .iter()
-                .any(|decision| decision.conversation == *id && decision.life.is_pending())
-            || of.unproven.iter().any(|(_, home, _)| home == id)
-            || of.outbox.iter().any(|row| {
-                row.conversation == *id && row.delivery == crate::domain::Delivery::Uncertain
-            })
-    };
-    let unsettled: Vec<ConversationId> = of
-        .conversations
-        .iter()
-        .filter(|(id, here)| !ids.contains(id) && is_unsettled(id, here))
-        .map(|(id, _)| id.clone())
-        .take(REOPENED)
-        .collect();
-    ids.extend(unsettled);
-    ids
-}
-
-/// The shell waits before it dials again.
-pub fn waits(
-    state: &mut State,
-    now: Moment,
-    account: &AccountId,
-    until: Moment,
-    reason: SafeText,
-) -> Vec<Effect> {
-    changed(state, now, account, LinkState::Waiting { until, reason })
-}
+pub use links::{on_link, waits};
 
 // Directory
 
@@ -382,7 +239,7 @@ fn forget(state: &mut State, now: Moment, account: &AccountId, id: &Conversation
     }
     state.focus = None;
     if !has_kept {
-        state.say(Severity::Info, format!("{what} was deleted."));
+        state.say(Severity::Done, format!("{what} was deleted."));
     }
     match state.visited.pop() {
         Some((account, id)) => windows::focus(state, now, &account, &id),
@@ -488,6 +345,13 @@ pub fn on_models(state: &mut State, account: &AccountId, event: ModelsEvent) -> 
                 {
                     *slot = Some(catalog.clone());
                 }
+            }
+            // A list that was empty until now opens on what is set; one in use stays put.
+            if let Some(Overlay::Models { list, filter, .. }) = state.screen.overlays.last()
+                && list.selected == 0
+                && filter.text.is_empty()
+            {
+                super::screen::popups::to_current(state);
             }
         }
         ModelsEvent::ModelChanged { choice, scope } => match scope {

@@ -75,7 +75,7 @@ pub fn on_outcome(
         Pending::Stop { conversation } => stopped(state, now, account, &conversation, outcome),
         Pending::Told(start, done) => {
             if matches!(outcome, CommandOutcome::Done(Reply::Nothing)) {
-                state.say(Severity::Info, done);
+                state.say(Severity::Done, done);
             }
             other(state, now, account, start, outcome)
         }

@@ -72,7 +72,7 @@ pub fn on_key(state: &mut State, now: Moment, chord: Chord) -> Vec<Effect> {
             state.screen.counts = [0; 2];
             let mut keys = pending;
             keys.push(chord);
-            state.say(Severity::Info, format!("{} is not bound.", label(&keys)));
+            state.say(Severity::Warning, format!("{} is not bound.", label(&keys)));
             Vec::new()
         }
         Resolution::None if matches!(context, Context::Normal | Context::Visual) => {
@@ -155,7 +155,7 @@ fn typed(state: &mut State, context: Context, c: char) -> Vec<Effect> {
     match context {
         Context::Composer => {
             if is_read_only(state) {
-                state.say(Severity::Info, "This conversation is read-only.");
+                state.say(Severity::Warning, "This conversation is read-only.");
                 return Vec::new();
             }
             if let Some((account, id)) = state.focus.clone()
@@ -199,7 +199,7 @@ pub fn on_paste(state: &mut State, _now: Moment, text: &str) -> Vec<Effect> {
         }
     }
     if is_read_only(state) {
-        state.say(Severity::Info, "This conversation is read-only.");
+        state.say(Severity::Warning, "This conversation is read-only.");
         return Vec::new();
     }
     if state.screen.overlays.is_empty() {

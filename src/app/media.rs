@@ -75,7 +75,7 @@ pub fn fetch(
             return Vec::new();
         }
         AttachmentState::Gone => {
-            state.say(Severity::Info, "The server no longer has this file.");
+            state.say(Severity::Warning, "The server no longer has this file.");
             return Vec::new();
         }
         AttachmentState::Offered | AttachmentState::Failed { .. } => {}
@@ -85,7 +85,7 @@ pub fn fetch(
         .is_some_and(|expires| expires <= now.wall_ms)
     {
         attachment.state = AttachmentState::Gone;
-        state.say(Severity::Info, "This file has expired on the server.");
+        state.say(Severity::Warning, "This file has expired on the server.");
         return Vec::new();
     }
     if let Some(reason) = refusal {

@@ -54,14 +54,16 @@ pub fn on_reply(state: &mut State, now: Moment, reply: ShellReply) -> Vec<Effect
             icon,
         } => icon_loaded(state, &account, &conversation, icon),
         ShellReply::Copied { how, certain } => {
-            let words = if certain {
-                format!("Copied ({how}).")
+            if certain {
+                state.say(Severity::Done, format!("Copied ({how})."));
             } else {
-                format!(
-                    "Sent to the clipboard ({how}); the terminal does not say whether it took it."
-                )
-            };
-            state.say(Severity::Info, words);
+                state.say(
+                    Severity::Info,
+                    format!(
+                        "Sent to the clipboard ({how}); the terminal does not say whether it took it."
+                    ),
+                );
+            }
             Vec::new()
         }
         ShellReply::Opened { what, error } => {
@@ -70,7 +72,7 @@ pub fn on_reply(state: &mut State, now: Moment, reply: ShellReply) -> Vec<Effect
                     Severity::Error,
                     format!("{what} could not be opened: {error}"),
                 ),
-                None => state.say(Severity::Info, format!("Opened {what}.")),
+                None => state.say(Severity::Done, format!("Opened {what}.")),
             }
             Vec::new()
         }
@@ -116,7 +118,7 @@ pub fn on_reply(state: &mut State, now: Moment, reply: ShellReply) -> Vec<Effect
         }
         ShellReply::Reloaded { warnings } => {
             if warnings.is_empty() {
-                state.say(Severity::Info, "The configuration was read again.");
+                state.say(Severity::Done, "The configuration was read again.");
             }
             for warning in warnings {
                 state.say(Severity::Warning, warning.as_str());
@@ -139,7 +141,7 @@ fn saved(state: &mut State, path: PathBuf) {
     }
     state.screen.saved.push(path);
     let words = saved_words(&state.screen.saved);
-    state.say(Severity::Info, words);
+    state.say(Severity::Done, words);
 }
 
 fn saved_words(files: &[PathBuf]) -> String {

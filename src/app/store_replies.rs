@@ -137,7 +137,7 @@ fn store_works(state: &mut State, now: Moment) -> Vec<Effect> {
     }
     state.store_fails = false;
     state.store_retry = None;
-    state.say(Severity::Info, "Everything is being saved again.");
+    state.say(Severity::Done, "Everything is being saved again.");
     let accounts: Vec<AccountId> = state
         .accounts
         .iter()

@@ -3,7 +3,7 @@
 use super::args::{
     Account, AccountAdd, AccountKind, Global, NetworkAccount, ProcessAccount, SecretSource,
 };
-use super::{Exit, Failure, chat};
+use super::{Exit, Failure, chat, exit_of_refusal};
 use crate::config::account::{
     AccountConfig, Endpoint, EndpointKind, EndpointPlace, Make, NetworkEndpoint, ProcessEndpoint,
 };
@@ -123,7 +123,7 @@ fn run_add(
 fn check_failed(name: &str, failure: &CheckFailure, hint: &str) -> Failure {
     let exit = match failure {
         CheckFailure::NoConnection(_) => Exit::NoConnection,
-        CheckFailure::Refused(_) => Exit::Refused,
+        CheckFailure::Refused(why) => exit_of_refusal(why.as_str()),
     };
     let hint = if hint.is_empty() {
         String::new()

@@ -2,7 +2,7 @@
 //! well.
 
 use super::args::Global;
-use super::{Exit, Failure, chat};
+use super::{BAD_ADDRESS, Exit, Failure, chat};
 use crate::config::account::{AccountConfig, EndpointPlace};
 use crate::config::paths::Paths;
 use crate::runtime::desktop::Place;
@@ -14,8 +14,6 @@ use std::sync::Arc;
 
 /// How the reason begins when another process has the runtime open.
 const IN_USE: &str = "Another trialogue";
-/// How it begins when the address itself is at fault.
-const BAD_ADDRESS: &str = "The address of this account";
 
 /// Runs it.
 pub fn run(global: &Global, offline: bool) -> Result<Exit, Failure> {

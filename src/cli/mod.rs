@@ -53,6 +53,20 @@ impl Exit {
     }
 }
 
+/// How the words of a refusal begin that no server gave: the configuration is wrong.
+pub(crate) const BAD_ADDRESS: &str = "The address of this account";
+/// The code of a refusal: by a server, or because the account cannot be used as it is configured.
+pub(crate) fn exit_of_refusal(why: &str) -> Exit {
+    let is_configuration = why.starts_with(BAD_ADDRESS)
+        || why.starts_with("No command is set")
+        || why.contains(" could not be started: ");
+    if is_configuration {
+        Exit::Usage
+    } else {
+        Exit::Refused
+    }
+}
+
 /// An end with words for the person.
 #[derive(Debug)]
 pub struct Failure {

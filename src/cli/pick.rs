@@ -1,7 +1,7 @@
 //! Which account and which conversation a command means, and bringing its history here.
 
 use super::args::Global;
-use super::{Exit, Failure, chat};
+use super::{Exit, Failure, chat, exit_of_refusal};
 use crate::domain::{AccountId, ConversationId, StoredConversation};
 use crate::runtime::engine::Engine;
 use crate::runtime::oneshot::{self, Amount, Fetched};
@@ -93,7 +93,7 @@ pub fn with_history(
             Exit::NoConnection,
             &format!("{text} (--offline takes what is kept here)"),
         ),
-        Fetched::Refused(text) => fail(Exit::Refused, text.as_str()),
+        Fetched::Refused(text) => fail(exit_of_refusal(text.as_str()), text.as_str()),
         Fetched::Unusable(text) => fail(Exit::Usage, text.as_str()),
         Fetched::Signal(code) => Ok(Exit::Code(u8::try_from(*code).unwrap_or(130))),
     };

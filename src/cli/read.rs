@@ -140,7 +140,12 @@ pub fn search(global: &Global, search: &Search) -> Result<Exit, Failure> {
     let mut left = search.limit;
     for page in pages::search(&store, search.text.clone(), account, conversation) {
         for (account, hit) in page.map_err(failed)?.into_iter().take(left) {
-            out.put(&hit_line(&account, &hit, search.json));
+            let name = facts
+                .conversations
+                .iter()
+                .find(|of| of.account == account && of.conversation == hit.conversation)
+                .map_or(hit.conversation.as_str(), |of| of.info.name.as_str());
+            out.put(&hit_line(&account, name, &hit, search.json));
             left -= 1;
         }
         if out.is_closed() || left == 0 {
@@ -150,13 +155,14 @@ pub fn search(global: &Global, search: &Search) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn hit_line(account: &AccountId, hit: &SearchHit, as_json: bool) -> String {
+fn hit_line(account: &AccountId, name: &str, hit: &SearchHit, as_json: bool) -> String {
     let author = json::author(hit.author);
     if as_json {
         serde_json::json!({
             "v": json::VERSION,
             "account": account.as_str(),
             "conversation": hit.conversation.as_str(),
+            "name": name,
             "message": hit.remote.as_ref().map(|id| id.as_str()),
             "author": author,
             "at_ms": hit.sent_at_ms,
@@ -166,7 +172,7 @@ fn hit_line(account: &AccountId, hit: &SearchHit, as_json: bool) -> String {
     } else {
         let at = hit.sent_at_ms.map(time).unwrap_or_default();
         let text = hit.snippet.as_str().replace('\n', " ");
-        format!("{at}  {}  {author}: {text}", account.as_str())
+        format!("{at}  {}/{name}  {author}: {text}", account.as_str())
     }
 }
 
@@ -177,7 +183,7 @@ pub fn decisions(global: &Global, as_json: bool) -> Result<Exit, Failure> {
     let (lines, unreadable) = audit::read(&path)
         .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
     let mut out = Lines::default();
-    for line in &lines {
+    for line in &audit::once(lines) {
         if as_json {
             let value =
                 serde_json::to_string(line).map_err(|error| Failure::usage(error.to_string()))?;

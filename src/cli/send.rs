@@ -1,7 +1,7 @@
 //! `trialogue send`: the answer on standard output, everything about it on standard error.
 
 use super::args::{Global, OnApproval, Send};
-use super::{Exit, Failure, chat, json, listen, pick, record};
+use super::{Exit, Failure, chat, exit_of_refusal, json, listen, pick, record};
 use crate::domain::{ToolCall, ToolCallId, ToolStatus};
 use crate::runtime::oneshot::{self, Ended, Report, Request};
 use std::collections::BTreeSet;
@@ -54,7 +54,7 @@ pub fn run(global: &Global, send: &Send) -> Result<Exit, Failure> {
         Ended::Answered => (Exit::Done, None),
         Ended::RunFailed(text) => (Exit::RunFailed, Some(text)),
         Ended::NoConnection(text) => (Exit::NoConnection, Some(text)),
-        Ended::Refused(text) => (Exit::Refused, Some(text)),
+        Ended::Refused(text) => (exit_of_refusal(text.as_str()), Some(text)),
         Ended::Unusable(text) => (Exit::Usage, Some(text)),
         Ended::NeedsDecision(text) => (Exit::NeedsDecision, Some(text)),
         Ended::Signal(code) => (Exit::Code(u8::try_from(code).unwrap_or(130)), None),

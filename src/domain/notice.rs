@@ -6,6 +6,8 @@ use crate::text::SafeText;
 /// How much it matters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Severity {
+    /// Something the person asked for is done.
+    Done,
     #[default]
     Info,
     Warning,

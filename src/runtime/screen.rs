@@ -604,7 +604,8 @@ impl Screen {
                     LinkState::Refused { reason } => Finding::bad(
                         name,
                         reason.as_str(),
-                        "Sign in again: the account's page, then s.",
+                        "When that is mended, /connect tries again; a new secret goes in on the \
+                         account's page (/account), with s.",
                     ),
                     LinkState::NeedsLogin(need) => {
                         Finding::bad(name, need.hint.as_str(), "The account's page says how.")

@@ -83,6 +83,42 @@ impl Log {
     }
 }
 
+/// Two programs of one profile may be told the end of a decision within this.
+const SAME_END_MS: i64 = 60_000;
+
+/// The lines without those of programs that only saw a decision end which another program of this
+/// profile answered.
+pub fn once(lines: Vec<AuditLine>) -> Vec<AuditLine> {
+    let is_same = |a: &AuditLine, b: &AuditLine| {
+        a.account == b.account
+            && a.conversation == b.conversation
+            && a.decision == b.decision
+            && (a.at_ms - b.at_ms).abs() <= SAME_END_MS
+    };
+    let answered: Vec<AuditLine> = lines
+        .iter()
+        .filter(|line| line.by == "here")
+        .cloned()
+        .collect();
+    let mut seen: Vec<AuditLine> = Vec::new();
+    lines
+        .into_iter()
+        .filter(|line| {
+            if line.by == "here" {
+                return true;
+            }
+            let is_double = answered.iter().any(|other| is_same(other, line))
+                || seen
+                    .iter()
+                    .any(|other| other.by == line.by && is_same(other, line));
+            if !is_double {
+                seen.push(line.clone());
+            }
+            !is_double
+        })
+        .collect()
+}
+
 /// Reads all lines, oldest first; what cannot be read is counted, not fatal. A missing file is an
 /// empty log.
 pub fn read(path: &Path) -> std::io::Result<(Vec<AuditLine>, usize)> {
@@ -108,5 +144,29 @@ pub fn read(path: &Path) -> std::io::Result<(Vec<AuditLine>, usize)> {
             Ok(parsed) => lines.push(parsed),
             Err(_) => unreadable += 1,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_another_program_only_saw_is_one_line() {
+        let line = |at_ms, decision: &str, by: &str| AuditLine {
+            at_ms,
+            decision: decision.to_owned(),
+            by: by.to_owned(),
+            ..AuditLine::default()
+        };
+        let all = vec![
+            line(1, "a", "elsewhere"),
+            line(2, "a", "here"),
+            line(3, "b", "elsewhere"),
+            line(4, "b", "elsewhere"),
+            line(900_000, "a", "elsewhere"),
+        ];
+        let kept = vec![all[1].clone(), all[2].clone(), all[4].clone()];
+        assert_eq!(once(all), kept);
     }
 }

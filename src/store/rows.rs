@@ -2,15 +2,21 @@
 //! others. Domain types are not serialisable, so that a change of the domain cannot change the
 //! file by accident; here every field has a default, so that rows of older versions still read.
 
+mod numbers;
+
 use crate::domain::{
-    Answer, Attachment, AttachmentId, AttachmentKind, AttachmentSource, AttachmentState, Author,
-    CommandId, ConversationKind, Delivery, Direction, DraftRecord, Footer, MessageSort, Moment,
-    OutgoingFile, Refusal, RefusalCode, RemoteId, RunId, RunOutcome, ToolCall, ToolCallId,
-    ToolStatus, TransferId,
+    Answer, Attachment, AttachmentId, AttachmentSource, AttachmentState, CommandId, Delivery,
+    Direction, DraftRecord, Footer, Moment, OutgoingFile, Refusal, RemoteId, RunId, RunOutcome,
+    ToolCall, ToolCallId, ToolStatus, TransferId,
 };
 use crate::text::SafeText;
+use numbers::{kind_number, kind_of, refusal_code, refusal_name};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+pub(super) use numbers::{
+    author_number, author_of, conversation_kind_number, conversation_kind_of, sort_number, sort_of,
+};
 
 /// The rest of a message.
 #[derive(Serialize, Deserialize, Default)]
@@ -519,125 +525,6 @@ impl From<AnswerRow> for Answer {
             AnswerRow::Choice { value, reason } => Self::Choice { value, reason },
             AnswerRow::Text(text) => Self::Text(text),
         }
-    }
-}
-
-/// The number of an author.
-pub(super) fn author_number(author: Author) -> u8 {
-    match author {
-        Author::User => 0,
-        Author::Assistant => 1,
-        Author::System => 2,
-        Author::Automation => 3,
-    }
-}
-
-/// The author of a number.
-pub(super) fn author_of(number: u8) -> Author {
-    match number {
-        0 => Author::User,
-        1 => Author::Assistant,
-        2 => Author::System,
-        _ => Author::Automation,
-    }
-}
-
-/// The number of a sort.
-pub(super) fn sort_number(sort: MessageSort) -> u8 {
-    match sort {
-        MessageSort::Ordinary => 0,
-        MessageSort::Commentary => 1,
-        MessageSort::Notice => 2,
-        MessageSort::Aside => 3,
-    }
-}
-
-/// The sort of a number.
-pub(super) fn sort_of(number: u8) -> MessageSort {
-    match number {
-        0 => MessageSort::Ordinary,
-        1 => MessageSort::Commentary,
-        2 => MessageSort::Notice,
-        _ => MessageSort::Aside,
-    }
-}
-
-/// The number of a kind of conversation.
-pub(super) fn conversation_kind_number(kind: ConversationKind) -> u8 {
-    match kind {
-        ConversationKind::Default => 0,
-        ConversationKind::Channel => 1,
-        ConversationKind::Thread => 2,
-        ConversationKind::Session => 3,
-    }
-}
-
-/// The kind of conversation of a number.
-pub(super) fn conversation_kind_of(number: u8) -> ConversationKind {
-    match number {
-        0 => ConversationKind::Default,
-        1 => ConversationKind::Channel,
-        2 => ConversationKind::Thread,
-        _ => ConversationKind::Session,
-    }
-}
-
-fn kind_number(kind: AttachmentKind) -> u8 {
-    match kind {
-        AttachmentKind::Document => 0,
-        AttachmentKind::Image => 1,
-        AttachmentKind::Audio => 2,
-        AttachmentKind::Voice => 3,
-        AttachmentKind::Video => 4,
-    }
-}
-
-fn kind_of(number: u8) -> AttachmentKind {
-    match number {
-        1 => AttachmentKind::Image,
-        2 => AttachmentKind::Audio,
-        3 => AttachmentKind::Voice,
-        4 => AttachmentKind::Video,
-        _ => AttachmentKind::Document,
-    }
-}
-
-fn refusal_name(code: RefusalCode) -> &'static str {
-    match code {
-        RefusalCode::Unauthorized => "unauthorized",
-        RefusalCode::VersionMismatch => "version_mismatch",
-        RefusalCode::BadRequest => "bad_request",
-        RefusalCode::NotFound => "not_found",
-        RefusalCode::TooLarge => "too_large",
-        RefusalCode::RateLimited => "rate_limited",
-        RefusalCode::RunActive => "run_active",
-        RefusalCode::Unsupported => "unsupported",
-        RefusalCode::ServerFailed => "server_failed",
-        RefusalCode::LocalLimit => "local_limit",
-        RefusalCode::Busy => "busy",
-        RefusalCode::TimedOut => "timed_out",
-        RefusalCode::Cancelled => "cancelled",
-        RefusalCode::LocalFile => "local_file",
-    }
-}
-
-/// The code of a name; one of a newer version counts as a failure of the server.
-fn refusal_code(name: &str) -> RefusalCode {
-    match name {
-        "unauthorized" => RefusalCode::Unauthorized,
-        "version_mismatch" => RefusalCode::VersionMismatch,
-        "bad_request" => RefusalCode::BadRequest,
-        "not_found" => RefusalCode::NotFound,
-        "too_large" => RefusalCode::TooLarge,
-        "rate_limited" => RefusalCode::RateLimited,
-        "run_active" => RefusalCode::RunActive,
-        "unsupported" => RefusalCode::Unsupported,
-        "local_limit" => RefusalCode::LocalLimit,
-        "busy" => RefusalCode::Busy,
-        "timed_out" => RefusalCode::TimedOut,
-        "cancelled" => RefusalCode::Cancelled,
-        "local_file" => RefusalCode::LocalFile,
-        _ => RefusalCode::ServerFailed,
     }
 }
 

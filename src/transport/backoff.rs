@@ -8,7 +8,7 @@ const FIRST: Duration = Duration::from_secs(1);
 /// No delay is longer.
 const LONGEST: Duration = Duration::from_secs(60);
 /// A link that stood this long wipes out the failures before it.
-const GOOD_WHILE: Duration = Duration::from_secs(60);
+const GOOD_WHILE: Duration = Duration::from_secs(20);
 /// After so many short delays in a row, "soon" is no longer believed.
 const SOON_AT_MOST: u32 = 5;
 
@@ -104,7 +104,7 @@ mod tests {
         }
         backoff.link_lived(Duration::from_secs(5));
         assert!(backoff.grown() >= Duration::from_secs(30));
-        backoff.link_lived(Duration::from_secs(61));
+        backoff.link_lived(Duration::from_secs(21));
         assert!(backoff.grown() <= Duration::from_secs(1));
     }
 

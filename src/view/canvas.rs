@@ -281,7 +281,7 @@ impl Canvas<'_> {
             let room = end.saturating_sub(x);
             let start = x;
             let is_last = at + 1 == row.pieces.len();
-            x = if is_last {
+            x = if is_last || width(&piece.text) > usize::from(room) {
                 self.put_cut(x, y, &piece.text, room, piece.role)
             } else {
                 self.put(x, y, &piece.text, room, piece.role)

@@ -1,7 +1,7 @@
 //! What helps along: the hints of the status line, what can follow the leader key, toasts, and the
 //! strip that says what is wrong with the link.
 
-use super::canvas::{Canvas, Row, wrap};
+use super::canvas::{self, Canvas, Row, wrap};
 use super::item::Scene;
 use super::sidebar::link_mark;
 use super::theme::Role;
@@ -31,11 +31,12 @@ pub(crate) fn row(state: &State, columns: u16) -> Row {
     let is_read_only = state
         .focused()
         .is_some_and(|(_, _, conversation)| conversation.info.is_automation);
+    let waits = !crate::app::decisions::waiting(state).is_empty();
     let mut row = Row::default();
     let mut used = 0;
     for (action, word) in hinted(context) {
         let writes = matches!(action, Action::Send | Action::NewLine | Action::InsertMode);
-        if writes && is_read_only {
+        if (writes && is_read_only) || (*action == Action::OpenDecision && !waits) {
             continue;
         }
         let Some(keys) = state.keymap.hint(*action, context) else {
@@ -125,7 +126,8 @@ pub(crate) fn toasts(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
         let spot = Rect::new(area.right() - wide - 1, y, wide, height);
         canvas.fill(spot, Role::Popup);
         let (mark, role) = match toast.severity {
-            Severity::Info => (g.check, Role::Good),
+            Severity::Done => (g.check, Role::Good),
+            Severity::Info => (g.dot, Role::Info),
             Severity::Warning => (g.decision, Role::Warning),
             Severity::Error => (g.cross, Role::Danger),
         };
@@ -156,8 +158,43 @@ pub(crate) fn way_to(state: &State, action: Action) -> String {
     })
 }
 
-/// What is wrong with the link of the account on screen, and what can be done.
-pub(crate) fn link_row(scene: &Scene<'_>) -> Option<Row> {
+/// What is wrong with the link of the account on screen, and what can be done, in so many columns.
+/// A refusal stays until the person does something, so it is told in whole sentences.
+pub(crate) fn link_rows(scene: &Scene<'_>, columns: u16, is_roomy: bool) -> Vec<Row> {
+    let LinkState::Refused { reason } = &scene.account.account.link else {
+        return link_row(scene).into_iter().collect();
+    };
+    let (mark, role, _) = link_mark(scene.account, scene.state, scene.glyphs);
+    let cells = usize::from(columns).saturating_sub(8);
+    let words = format!("refused: {}", reason.as_str().replace('\n', " "));
+    let mut lines = wrap(&words, cells);
+    let most = if is_roomy { 5 } else { 2 };
+    if lines.len() > most {
+        let rest = lines.split_off(most - 1).join(" ");
+        lines.push(canvas::cut(&rest, cells, scene.glyphs));
+    }
+    let mut rows: Vec<Row> = lines
+        .into_iter()
+        .enumerate()
+        .map(|(at, line)| match at {
+            0 => Row::of(format!("{mark} "), role)
+                .and(line, Role::Text)
+                .indented(2),
+            _ => Row::of(line, Role::Text).indented(4),
+        })
+        .collect();
+    rows.push(
+        Row::of("/account", Role::Key)
+            .and(" shows it and signs in   ", Role::Muted)
+            .and("/connect", Role::Key)
+            .and(" tries again", Role::Muted)
+            .indented(4),
+    );
+    rows
+}
+
+/// The same in one row, for what passes by itself or is asked in a popup.
+fn link_row(scene: &Scene<'_>) -> Option<Row> {
     let account = &scene.account.account;
     let (mark, role, _) = link_mark(scene.account, scene.state, scene.glyphs);
     let (text, does) = match &account.link {
@@ -169,10 +206,6 @@ pub(crate) fn link_row(scene: &Scene<'_>) -> Option<Row> {
             );
             (text, (Action::RetryNow, "tries now"))
         }
-        LinkState::Refused { reason } => (
-            format!("refused: {reason}"),
-            (Action::AccountDetails, "details"),
-        ),
         LinkState::NeedsLogin(need) => {
             // What to know about a page stands in the popup that opens it.
             let hint = if need.hint.is_empty() || need.url.is_some() {
@@ -182,9 +215,11 @@ pub(crate) fn link_row(scene: &Scene<'_>) -> Option<Row> {
             };
             (hint.to_owned(), (Action::SignIn, "signs in"))
         }
-        LinkState::Off | LinkState::Connecting | LinkState::Syncing | LinkState::Ready => {
-            return None;
-        }
+        LinkState::Off
+        | LinkState::Connecting
+        | LinkState::Syncing
+        | LinkState::Ready
+        | LinkState::Refused { .. } => return None,
     };
     let row = Row::of(format!("{mark} "), role)
         .and(text.replace('\n', " "), Role::Muted)

@@ -272,17 +272,35 @@ fn nowhere(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
     canvas.put_middle(area, middle, &word, Role::Muted);
     // An account that was refused is why there is nothing to go to.
     let mut y = middle + 2;
-    for account in &state.accounts {
-        if let LinkState::Refused { reason } = &account.account.link
+    for (at, account) in state.accounts.iter().enumerate() {
+        let reason = match &account.account.link {
+            LinkState::Refused { reason } => reason,
+            LinkState::NeedsLogin(need) => &need.hint,
+            LinkState::Off
+            | LinkState::Connecting
+            | LinkState::Syncing
+            | LinkState::Ready
+            | LinkState::Waiting { .. } => continue,
+        };
+        let words = format!(
+            "{}: {}",
+            account.account.label,
+            reason.as_str().replace('\n', " ")
+        );
+        let cells = usize::from(area.width.saturating_sub(4)).min(76);
+        for line in canvas::wrap(&words, cells) {
+            if y < area.bottom() {
+                canvas.put_middle(area, y, &line, Role::Warning);
+                y += 1;
+            }
+        }
+        if let Some(action) = crate::app::screen::palette::to_account(at + 1)
             && y < area.bottom()
         {
-            let words = format!(
-                "{}: {}",
-                account.account.label,
-                reason.as_str().replace('\n', " ")
-            );
-            canvas.put_middle(area, y, &words, Role::Warning);
-            y += 1;
+            let way = hints::way_to(state, action);
+            let words = format!("{way} opens the account, to sign in there or to try again.");
+            canvas.put_middle(area, y, &words, Role::Muted);
+            y += 2;
         }
     }
 }
@@ -350,7 +368,7 @@ fn conversation(
     let plan = composer::plan(scene, area.width, rows);
     let key = |action: Action| hints::way_to(scene.state, action);
     let mut strips = decision_bar::rows(scene, &key(Action::OpenDecision), is_roomy);
-    strips.extend(hints::link_row(scene));
+    strips.extend(hints::link_rows(scene, area.width, is_roomy));
     strips.extend(todo_strip::run_rows(scene, is_roomy, &key(Action::StopRun)));
     if scene.state.screen.todos_open {
         strips.extend(todo_strip::todo_rows(scene, usize::from(rows / 3)));

@@ -1,11 +1,12 @@
 //! Where a conversation has adapter, model and folder of its own, and where one signs in.
 
 use crate::desk::*;
-use trialogue::app::Action;
 use trialogue::app::actions::perform;
 use trialogue::app::screen::overlay::{Overlay, Prompted};
 use trialogue::app::screen::palette;
 use trialogue::app::screen::prompt::entered;
+use trialogue::app::state::AccountState;
+use trialogue::app::{Action, Event};
 use trialogue::domain::*;
 use trialogue::text::SafeText;
 
@@ -84,4 +85,60 @@ fn signing_in_shows_the_page_with_what_to_know_and_the_other_ways() {
         assert!(confirm.text.as_str().contains(part), "{part}");
     }
     assert!(!confirm.is_yes_selected);
+}
+
+#[test]
+fn the_key_of_an_account_that_was_refused_says_why_instead_of_nothing() {
+    let mut desk = Desk::new();
+    let id = AccountId::from("broken");
+    let account = AccountState::new(id.clone(), SafeText::label("broken"));
+    desk.state.accounts.push(account);
+    desk.event(Event::Account {
+        account: id.clone(),
+        event: Box::new(AccountEvent::live(Topic::Link(LinkEvent::Changed(
+            LinkState::Refused {
+                reason: "The secret is wrong.".into(),
+            },
+        )))),
+    });
+    assert_eq!(
+        desk.toasts(),
+        ["broken was refused. Alt+2 says why, and what to do."]
+    );
+    perform(&mut desk.state, desk.now, Action::FocusAccount2);
+    assert!(matches!(
+        desk.state.screen.overlays.as_slice(),
+        [Overlay::Account { account, .. }] if *account == id
+    ));
+}
+
+#[test]
+fn lists_of_what_can_be_set_open_on_what_is_set() {
+    let mut desk = Desk::new();
+    desk.state.accounts[0].account.capabilities.models = Support::Yes;
+    desk.state.accounts[0].models.efforts = ["low", "medium", "high"].map(str::to_owned).to_vec();
+    desk.here_mut().effort = Some(Effort {
+        level: Some("high".to_owned()),
+        enabled: true,
+        supported: Vec::new(),
+    });
+    perform(&mut desk.state, desk.now, Action::Effort);
+    let Some(Overlay::Effort { list, .. }) = desk.state.screen.overlays.last() else {
+        panic!("{:?}", desk.state.screen.overlays);
+    };
+    assert_eq!(list.selected, 2);
+}
+
+#[test]
+fn a_conversation_is_also_found_by_the_name_of_its_account() {
+    let desk = Desk::new();
+    let found = |filter: &str| -> Vec<String> {
+        trialogue::app::screen::switcher::rows(&desk.state, filter)
+            .iter()
+            .map(|row| row.label.to_string())
+            .collect()
+    };
+    assert_eq!(found("work side"), ["side"]);
+    assert_eq!(found("side"), ["side"]);
+    assert_eq!(found("work").len(), 2);
 }

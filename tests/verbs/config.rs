@@ -242,3 +242,27 @@ fn advice_fits_what_is_being_done() {
     assert!(page.contains("Does its program run"), "{page}");
     assert!(!page.contains("Does the server run"), "{page}");
 }
+
+#[test]
+fn an_account_that_cannot_be_used_as_it_is_written_is_a_wrong_configuration() {
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join("config");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(
+        config.join("config.toml"),
+        "[[account]]\nname = \"far\"\nkind = \"pheby\"\nurl = \"ws://192.0.2.1/ws\"\n\n\
+         [[account]]\nname = \"none\"\nkind = \"omi\"\ncommand = [\"/nowhere/at/all\"]\n",
+    )
+    .unwrap();
+    for account in ["far", "none"] {
+        let output = command(
+            home.path(),
+            &["send", "--no-keyring", "-a", account, "hello"],
+        )
+        .env("TRIALOGUE_SECRET_FAR", "secret")
+        .output()
+        .unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{account}: {said}");
+    }
+}

@@ -392,7 +392,7 @@ fn clear_or_stop_or_quit(state: &mut State, now: Moment) -> Vec<Effect> {
                 at_ms: now.wall_ms,
             });
             remember_kill(state, Some(text));
-            state.say(Severity::Info, "Cleared; Up or undo brings it back.");
+            state.say(Severity::Done, "Cleared; Up or undo brings it back.");
         }
         return vec![state.commit(Vec::new())];
     }

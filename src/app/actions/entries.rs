@@ -213,7 +213,7 @@ fn copy_code(state: &mut State, key: MessageKey) -> Vec<Effect> {
         .unwrap_or_default();
     match &blocks[..] {
         [] => {
-            state.say(Severity::Info, "There is no code block in this entry.");
+            state.say(Severity::Warning, "There is no code block in this entry.");
             Vec::new()
         }
         [(_, body)] => vec![Effect::Copy(SafeText::prose(body))],
@@ -233,7 +233,7 @@ fn copy_code(state: &mut State, key: MessageKey) -> Vec<Effect> {
 /// Replies: by the message's id where the server knows replies, else by a quote in the draft.
 fn reply(state: &mut State, key: MessageKey) -> Vec<Effect> {
     let Some(message) = rows::entry(state, key).and_then(Entry::message) else {
-        state.say(Severity::Info, "Only messages can be replied to.");
+        state.say(Severity::Warning, "Only messages can be replied to.");
         return Vec::new();
     };
     let (remote, text) = (message.remote.clone(), message.body.text().to_string());
@@ -270,7 +270,7 @@ fn reply(state: &mut State, key: MessageKey) -> Vec<Effect> {
 
 fn delete(state: &mut State, now: Moment, account: &AccountId, key: MessageKey) -> Vec<Effect> {
     let Some(message) = rows::entry(state, key).and_then(Entry::message) else {
-        state.say(Severity::Info, "Only messages can be deleted.");
+        state.say(Severity::Warning, "Only messages can be deleted.");
         return Vec::new();
     };
     if matches!(
@@ -282,7 +282,7 @@ fn delete(state: &mut State, now: Moment, account: &AccountId, key: MessageKey) 
     }
     if message.remote.is_none() {
         state.say(
-            Severity::Info,
+            Severity::Warning,
             "The server has no name for this message, so it cannot be deleted there.",
         );
         return Vec::new();
@@ -341,7 +341,7 @@ fn open(state: &mut State, now: Moment, account: &AccountId, key: MessageKey) ->
 fn save(state: &mut State, now: Moment, account: &AccountId, key: MessageKey) -> Vec<Effect> {
     let attachments = attachments(state, key);
     if attachments.is_empty() {
-        state.say(Severity::Info, "There is no file on this entry.");
+        state.say(Severity::Warning, "There is no file on this entry.");
     }
     attachments
         .iter()

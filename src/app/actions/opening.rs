@@ -193,14 +193,17 @@ fn about_conversation(state: &mut State, action: Action) -> Vec<Effect> {
     let list = List::default();
     match action {
         // Where models are no list of the server, they stand in the profile of the conversation.
-        Models if has_profile_only(state, &account) => popups::open(
-            state,
-            Overlay::Profile {
-                account,
-                conversation,
-                list,
-            },
-        ),
+        Models if has_profile_only(state, &account) => {
+            popups::open(
+                state,
+                Overlay::Profile {
+                    account,
+                    conversation,
+                    list,
+                },
+            );
+            popups::to_current(state);
+        }
         Models => {
             popups::open(
                 state,
@@ -213,6 +216,7 @@ fn about_conversation(state: &mut State, action: Action) -> Vec<Effect> {
                     catalog: None,
                 },
             );
+            popups::to_current(state);
             return load_models(state, account, conversation);
         }
         Effort => {
@@ -228,6 +232,7 @@ fn about_conversation(state: &mut State, action: Action) -> Vec<Effect> {
                     for_all: false,
                 },
             );
+            popups::to_current(state);
             let can_load = state
                 .account(&account)
                 .is_some_and(|of| of.account.capabilities.models.is_yes());
@@ -235,14 +240,17 @@ fn about_conversation(state: &mut State, action: Action) -> Vec<Effect> {
                 return load_models(state, account, conversation);
             }
         }
-        Profile => popups::open(
-            state,
-            Overlay::Profile {
-                account,
-                conversation,
-                list,
-            },
-        ),
+        Profile => {
+            popups::open(
+                state,
+                Overlay::Profile {
+                    account,
+                    conversation,
+                    list,
+                },
+            );
+            popups::to_current(state);
+        }
         MediaList => popups::open(
             state,
             Overlay::Media {
@@ -363,7 +371,7 @@ fn toggle_footer(state: &mut State) -> Vec<Effect> {
     } else {
         "The line under answers is on."
     };
-    state.say(Severity::Info, SafeText::from(words));
+    state.say(Severity::Done, SafeText::from(words));
     [
         "show_model",
         "show_context",

@@ -193,7 +193,7 @@ fn step(
 fn to_account(state: &mut State, now: Moment, at: usize) -> Vec<Effect> {
     let Some(of) = state.accounts.get(at) else {
         state.say(
-            Severity::Info,
+            Severity::Warning,
             format!("There is no account {}.", at.saturating_add(1)),
         );
         return Vec::new();
@@ -216,8 +216,24 @@ fn to_account(state: &mut State, now: Moment, at: usize) -> Vec<Effect> {
     match last {
         Some(id) => go_to(state, now, &account, &id),
         None => {
-            let words = format!("{} has no conversation yet.", of.account.label);
-            state.say(Severity::Info, words);
+            let label = of.account.label.clone();
+            match of.account.link {
+                LinkState::Ready => state.say(
+                    Severity::Warning,
+                    format!("{label} has no conversation yet; /new begins one."),
+                ),
+                LinkState::Connecting | LinkState::Syncing => state.say(
+                    Severity::Info,
+                    format!("{label} is still connecting; nothing of it is here yet."),
+                ),
+                // Why there is nothing, and what can be done, stands there.
+                LinkState::Off
+                | LinkState::Waiting { .. }
+                | LinkState::Refused { .. }
+                | LinkState::NeedsLogin(_) => {
+                    popups::open(state, Overlay::Account { account, scroll: 0 });
+                }
+            }
             Vec::new()
         }
     }
@@ -453,7 +469,7 @@ fn on_conversation(state: &mut State, now: Moment, action: Action) -> Vec<Effect
                     conversation: id,
                     settings,
                 });
-                state.say(Severity::Info, words);
+                state.say(Severity::Done, words);
             }
         }
         ToggleAutomation => {
@@ -484,7 +500,7 @@ fn on_conversation(state: &mut State, now: Moment, action: Action) -> Vec<Effect
             } else {
                 "Messages open no threads."
             };
-            state.say(Severity::Info, words);
+            state.say(Severity::Done, words);
             return vec![Effect::SaveSetting {
                 key: "auto_thread",
                 value: state.settings.auto_thread.to_string(),

@@ -80,23 +80,28 @@ pub fn action_row(state: &State, action: Action) -> ListRow {
     row
 }
 
+/// The actions that go to an account, in their order.
+const TO_ACCOUNTS: [Action; 9] = [
+    Action::FocusAccount1,
+    Action::FocusAccount2,
+    Action::FocusAccount3,
+    Action::FocusAccount4,
+    Action::FocusAccount5,
+    Action::FocusAccount6,
+    Action::FocusAccount7,
+    Action::FocusAccount8,
+    Action::FocusAccount9,
+];
+
 /// Which account an action goes to, counted from one.
 pub fn account_number(action: Action) -> Option<usize> {
-    use Action::*;
-    [
-        FocusAccount1,
-        FocusAccount2,
-        FocusAccount3,
-        FocusAccount4,
-        FocusAccount5,
-        FocusAccount6,
-        FocusAccount7,
-        FocusAccount8,
-        FocusAccount9,
-    ]
-    .iter()
-    .position(|other| *other == action)
-    .map(|at| at + 1)
+    let at = TO_ACCOUNTS.iter().position(|other| *other == action)?;
+    Some(at + 1)
+}
+
+/// The action that goes to an account, counted from one; the first nine have one.
+pub fn to_account(number: usize) -> Option<Action> {
+    TO_ACCOUNTS.get(number.checked_sub(1)?).copied()
 }
 
 /// Why an action cannot be done here and now; none when it can.

@@ -115,6 +115,20 @@ pub fn list_mut(overlay: &mut Overlay) -> Option<&mut List> {
     }
 }
 
+/// Puts the cursor of the list on top onto what is set now.
+pub fn to_current(state: &mut State) {
+    let at = state.screen.overlays.last().and_then(|overlay| {
+        rows::rows(state, overlay)
+            .iter()
+            .position(|row| row.is_current)
+    });
+    if let Some(at) = at
+        && let Some(list) = state.screen.overlays.last_mut().and_then(list_mut)
+    {
+        list.selected = at;
+    }
+}
+
 /// The line in which something is typed.
 pub fn line_mut(overlay: &mut Overlay) -> Option<&mut Line> {
     match overlay {

@@ -158,7 +158,7 @@ pub fn ask_servers(state: &mut State) -> Vec<Effect> {
         .collect();
     if accounts.is_empty() {
         state.say(
-            Severity::Info,
+            Severity::Warning,
             "No server here can search; what is stored on this machine was searched.",
         );
         return Vec::new();

@@ -54,5 +54,27 @@ pub fn rows(state: &State, filter: &str) -> Vec<ListRow> {
     }
     places.sort_by_key(|(key, _)| *key);
     let rows = places.into_iter().map(|(_, row)| row).collect();
-    filtered(filter, rows)
+    by_name_or_account(filter, rows)
+}
+
+/// The rows whose name fits, then those that fit together with the name of their account.
+fn by_name_or_account(filter: &str, rows: Vec<ListRow>) -> Vec<ListRow> {
+    let mut found = filtered(filter, rows.clone());
+    if filter.trim().is_empty() {
+        return found;
+    }
+    let whole = |row: &ListRow| match &row.then {
+        Then::Focus(account, _) => format!("{} {}", account.as_str(), row.label),
+        _ => row.label.to_string(),
+    };
+    let texts: Vec<String> = rows.iter().map(whole).collect();
+    let known = |row: &ListRow, found: &[ListRow]| found.iter().any(|it| it.then == row.then);
+    for fit in super::fuzzy::rank(filter, texts.iter().map(String::as_str)) {
+        if let Some(row) = rows.get(fit.index)
+            && !known(row, &found)
+        {
+            found.push(row.clone());
+        }
+    }
+    found
 }

@@ -140,6 +140,6 @@ pub fn on_checked(state: &mut State, account: &AccountId, result: Result<SafeTex
     }
     popups::close_all(state);
     if let Ok(words) = result {
-        state.say(crate::domain::Severity::Info, words);
+        state.say(crate::domain::Severity::Done, words);
     }
 }

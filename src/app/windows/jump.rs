@@ -193,7 +193,7 @@ pub(in crate::app) fn give_up_jump(state: &mut State, account: &AccountId, id: &
         of.timeline.jump = None;
     }
     state.say(
-        Severity::Info,
+        Severity::Warning,
         "This message is not in the history that could be loaded.",
     );
 }

@@ -1,6 +1,7 @@
 //! The loop of the account task.
 
 mod ends;
+mod inputs;
 mod tap;
 
 use super::links::Made;
@@ -8,15 +9,14 @@ use super::links::{Attempt, Links};
 use super::recent::{Passed, Recent};
 use super::work::{Moved, Work, WorkEnd};
 use super::{SecretSource, SessionEvent, SessionInput, SessionSetup};
-use crate::app::event::TransferProgress;
 use crate::domain::{
     AccountEvent, AccountId, LinkEvent, LinkState, Notice, Secret, Severity, Topic,
 };
 use crate::link::{CloseReason, Frame, LinkFailure};
-use crate::protocol::{Driver, Input, Output, Retry, TransferFailure};
+use crate::protocol::{Driver, Input, Output, Retry};
 use crate::runtime::clock::{Clock, JumpWatch};
 use crate::runtime::coalesce::Waiting;
-use crate::runtime::recording::{Recorder, command_words};
+use crate::runtime::recording::Recorder;
 use crate::runtime::transfers::Transfers;
 use crate::text::SafeText;
 use crate::transport::http::HttpClient;
@@ -73,6 +73,8 @@ pub(super) struct Task {
     pub(super) http: Option<HttpClient>,
     pub(super) secret: Option<Secret>,
     pub(super) secrets: SecretSource,
+    /// The secret is being read to connect with it.
+    pub(super) dials_with_secret: bool,
     pub(super) tools: BTreeMap<String, Vec<String>>,
     pub(super) work: Work,
     /// What the driver is told when it has said everything.
@@ -161,6 +163,7 @@ impl Task {
             http: None,
             secret,
             secrets,
+            dials_with_secret: false,
             tools,
             work: Work::new(),
             later: VecDeque::new(),
@@ -349,75 +352,6 @@ impl Task {
         }
     }
 
-    fn on_input(&mut self, input: SessionInput) {
-        match input {
-            SessionInput::Command { id, command } => {
-                let now = self.clock.now();
-                if let Some(recorder) = &self.recording {
-                    recorder.command(now, self.account.as_str(), &command);
-                }
-                if let Some(words) = command_words(&command) {
-                    self.recent.add(now, Passed::Command(words));
-                }
-                self.feed(Input::Command { id, command });
-            }
-            SessionInput::OpenTransfer { transfer, file } => {
-                if let Err(error) = self.transfers.open(transfer, file) {
-                    self.report(
-                        transfer,
-                        TransferProgress::Failed {
-                            reason: SafeText::prose(&format!("The file here: {error}.")),
-                        },
-                    );
-                }
-            }
-            SessionInput::CancelTransfer { transfer } => {
-                if self.drop_transfer(transfer) {
-                    self.feed(Input::TransferFailed {
-                        transfer,
-                        reason: TransferFailure::Cancelled,
-                    });
-                }
-            }
-            SessionInput::Connect => self.dial(),
-            SessionInput::RetryNow => match &self.links.standing {
-                // It stands and cannot be used: only a new one sees that the person signed in.
-                Some(_) if matches!(self.state, LinkState::NeedsLogin(_)) => {
-                    self.hang_up();
-                    self.links.forgive();
-                    self.dial();
-                }
-                Some(standing) => standing.link.probe(PROBE),
-                None => {
-                    self.links.forgive();
-                    self.dial();
-                }
-            },
-            SessionInput::Disconnect => {
-                self.hang_up();
-                self.tell_link(LinkState::Off);
-            }
-            SessionInput::Secret(secret) => {
-                self.secret = Some(secret.clone());
-                self.feed(Input::SecretRenewed(secret));
-                self.hang_up();
-                self.links.forgive();
-                self.dial();
-            }
-            SessionInput::Inspect { on } => {
-                self.is_inspected = on;
-                self.tapped.clear();
-                if on {
-                    self.show_recent();
-                }
-            }
-            SessionInput::Recent(reply) => {
-                let _ = reply.send(self.recent_lines());
-            }
-            SessionInput::Shutdown => self.is_over = true,
-        }
-    }
-
     fn dial(&mut self) {
         if self.links.may_dial() {
             self.links.dial();
@@ -552,6 +486,8 @@ impl Task {
                 if let Some(last) = &last {
                     self.tap(true, last);
                 }
+                // A driver that hangs up without a word waited in vain.
+                let told = told.or_else(|| (retry == Retry::Backoff).then(|| self.silence()));
                 self.closing.get_or_insert(Closing {
                     last,
                     grace,

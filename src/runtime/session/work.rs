@@ -424,12 +424,15 @@ impl Task {
                 self.secret = Some(secret.clone());
                 self.later(Input::SecretRenewed(secret));
             }
+            // The one it was started with is in no store.
+            Ok(None) if self.dials_with_secret => {}
             Ok(None) => self
                 .warn("No secret is kept for this account. Give it one, or set `secret_command`."),
             Err(error) => self.warn(&format!(
                 "The secret of this account could not be read anew: {error}"
             )),
         }
+        self.dial_with_secret();
     }
 
     /// Reports progress to the person, not too often.

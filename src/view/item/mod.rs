@@ -143,8 +143,23 @@ impl Scene<'_> {
             Some(before) => self.day(at_ms(before)) != day,
             None => !timeline.has_older && timeline.older_token.is_none(),
         };
+        // What the person wrote is not news, wherever they wrote it.
+        let is_own = |entry: &Entry| {
+            entry
+                .message()
+                .is_some_and(|message| message.author == Author::User)
+        };
         let is_unread = self.conversation.unread_line.is_some_and(|line| {
-            entry.order > line && before.is_none_or(|before| before.order <= line)
+            entry.order > line
+                && !is_own(entry)
+                && self
+                    .entries()
+                    .get(..index)
+                    .unwrap_or_default()
+                    .iter()
+                    .rev()
+                    .find(|before| !is_own(before))
+                    .is_none_or(|before| before.order <= line)
         });
         let is_tool = |entry: &Entry| matches!(entry.body, EntryBody::Tool(_));
         let group = self.group(index);
