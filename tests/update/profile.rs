@@ -115,7 +115,7 @@ fn the_key_of_an_account_that_was_refused_says_why_instead_of_nothing() {
 #[test]
 fn lists_of_what_can_be_set_open_on_what_is_set() {
     let mut desk = Desk::new();
-    desk.state.accounts[0].account.capabilities.models = Support::Yes;
+    desk.state.accounts[0].account.capabilities.effort = Support::Yes;
     desk.state.accounts[0].models.efforts = ["low", "medium", "high"].map(str::to_owned).to_vec();
     desk.here_mut().effort = Some(Effort {
         level: Some("high".to_owned()),
