@@ -106,14 +106,15 @@ impl Paper {
         }
     }
 
+    /// Grounds have sharp edges, so that no seam shows between rows when the picture is scaled.
     fn begin(&self, buffer: &Buffer) -> String {
         let width = f64::from(buffer.area.width) * CELL_WIDTH + MARGIN * 2.0;
         let height = f64::from(buffer.area.height) * CELL_HEIGHT + MARGIN * 2.0;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" \
              height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-             font-family=\"'DejaVu Sans Mono', Menlo, Consolas, monospace\" font-size=\"14\">\n\
-             <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{}\"/>\n",
+             font-family=\"'DejaVu Sans Mono', Menlo, Consolas, monospace\" font-size=\"14\" shape-rendering=\"crispEdges\">\n\
+             <rect width=\"100%\" height=\"100%\" rx=\"8\" shape-rendering=\"auto\" fill=\"{}\"/>\n",
             hex(self.ground)
         )
     }
