@@ -397,6 +397,15 @@ fn a_refused_account_says_why_and_what_to_do_at_every_size() {
         ] {
             assert!(shown.contains(part), "{part} at {columns}x{rows}:\n{shown}");
         }
+        let mut details = state.clone();
+        details.screen.overlays.push(Overlay::Account {
+            account: "iris".into(),
+            scroll: 0,
+        });
+        let shown = seen(&details);
+        for part in ["s signs in with another secret", "r tries again"] {
+            assert!(shown.contains(part), "{part} at {columns}x{rows}:\n{shown}");
+        }
         let shown = seen(&bare);
         for part in ["The server refused the secret", "Alt+1 opens the account"] {
             assert!(shown.contains(part), "{part} at {columns}x{rows}:\n{shown}");

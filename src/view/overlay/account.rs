@@ -1,10 +1,12 @@
 //! An account: how its link is, who it says it is, what it can do, and the way to sign in.
 
 use super::{frame, hints, most_rows};
+use crate::app::Action;
 use crate::app::state::{AccountState, State};
 use crate::domain::{AccountId, HistoryPaging, LinkState, Support};
 use crate::text::SafeText;
 use crate::view::canvas::{Canvas, Row, wrap};
+use crate::view::hints::way_to;
 use crate::view::sidebar::link_mark;
 use crate::view::theme::Role;
 use crate::view::words;
@@ -58,8 +60,22 @@ fn rows(canvas: &Canvas<'_>, state: &State, account: &AccountState, columns: usi
             .and(word, Role::Text),
     ];
     match &account.account.link {
-        LinkState::Waiting { reason, .. } | LinkState::Refused { reason } => {
+        LinkState::Waiting { reason, .. } => {
             rows.extend(text_rows(reason.as_str(), columns, Role::Warning));
+        }
+        LinkState::Refused { reason } => {
+            rows.extend(text_rows(reason.as_str(), columns, Role::Warning));
+            let next = [
+                (Action::SignIn, " signs in with another secret"),
+                (Action::RetryNow, " tries again"),
+            ];
+            for (action, does) in next {
+                rows.push(
+                    fact("", "")
+                        .and(way_to(state, action), Role::Key)
+                        .and(does, Role::Text),
+                );
+            }
         }
         LinkState::NeedsLogin(need) => {
             rows.extend(text_rows(need.hint.as_str(), columns, Role::Warning));
