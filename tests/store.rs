@@ -1039,6 +1039,155 @@ fn search_finds_pieces_short_words_and_other_scripts() {
 }
 
 #[test]
+fn a_term_is_found_only_where_its_pieces_follow_each_other() {
+    on_both(|store| {
+        commit(
+            store,
+            vec![
+                say(1, 10, Author::User, "abcd bcde"),
+                say(2, 20, Author::User, "an abcde here"),
+                say(
+                    3,
+                    30,
+                    Author::User,
+                    "fn main() { let x = foo::<T>(&mut y)?; }",
+                ),
+                say(4, 40, Author::User, "Crème Brûlée, CRE\u{300}ME"),
+                say(5, 50, Author::User, "関数を呼び出してください"),
+            ],
+        );
+        assert_eq!(search(store, "abcde"), ["an abcde here"]);
+        assert_eq!(search(store, "foo::<t>(&mut").len(), 1);
+        assert_eq!(search(store, "\"{ let x\"").len(), 1);
+        assert_eq!(search(store, "\"let  x\"").len(), 0);
+        assert_eq!(search(store, "呼び出して").len(), 1);
+        assert_eq!(search(store, "creme brulee").len(), 1);
+        assert_eq!(search(store, "crème").len(), 1);
+        let long = "fn main() { let x = foo::<T>(&mut y)?; }";
+        assert_eq!(search(store, &format!("\"{long}\"")).len(), 1);
+        assert_eq!(search(store, &format!("\"{long}}}\"")).len(), 0);
+    });
+}
+
+#[test]
+fn messages_of_one_time_are_kept_found_and_in_order() {
+    on_both(|store| {
+        let count = 3000;
+        let writes = (1..=count)
+            .map(|number| {
+                let text = format!("same time {number}.");
+                let mut message =
+                    message(number, i64::try_from(number).unwrap(), Author::User, &text);
+                message.sent_at_ms = Some(1_700_000_000_000);
+                put(entry_of(message))
+            })
+            .collect();
+        commit(store, writes);
+        let kept = pages::pages(store, account(), conversation());
+        let kept: usize = kept.map(|page| page.unwrap().len()).sum();
+        assert_eq!(kept, 3000);
+        assert_eq!(search(store, "\"time 1.\"").len(), 1);
+        assert_eq!(search(store, "\"time 2999.\"").len(), 1);
+        let (entries, ..) = window(store, Place::Time(1_700_000_000_000), 0, 1);
+        assert_eq!(summary(&entries)[0], "1@1:same time 1.");
+    });
+}
+
+/// A file as the first schema wrote it.
+fn old_file(path: &std::path::Path) {
+    let old = rusqlite::Connection::open(path).unwrap();
+    old.execute_batch(include_str!("../src/store/migrations/001_init.sql"))
+        .unwrap();
+    old.execute_batch("PRAGMA user_version = 1; INSERT INTO conversation (id, account, ident) VALUES (7, 'home', 'talk')")
+        .unwrap();
+    let texts = [
+        (0, "at no time"),
+        (0, "at no time either"),
+        (1_700_000_000_000_i64, "Größe of the build folder"),
+        (1_700_000_000_000, "再起動してください ok"),
+        (1_700_000_000_001, "let x = foo::<T>();"),
+        (1_700_000_500_000, "the newest"),
+    ];
+    for (number, (at_ms, text)) in texts.iter().enumerate() {
+        let number = i64::try_from(number).unwrap();
+        old.execute(
+            "INSERT INTO entry (id, conversation, key, ord, kind, seen_at_ms, sent_at_ms, remote,
+                                author, is_indexed, text, rest)
+             VALUES ((?1 << 20) + ?2, 7, ?2, ?2 * 10, 0, ?1, ?1, 'r' || ?2, 1, 1, ?3, '{}')",
+            (at_ms, number, text),
+        )
+        .unwrap();
+    }
+    // A tool call, in whose text nobody looks.
+    old.execute_batch(
+        "INSERT INTO entry (id, conversation, key, ord, kind, seen_at_ms, call, rest)
+         VALUES ((1700000000002 << 20), 7, 99, 45, 1, 1700000000002, 'c1', '{\"name\":\"bash\"}');
+         INSERT INTO entry_words (rowid, text) SELECT id, text FROM entry WHERE is_indexed = 1;
+         INSERT INTO entry_grams (rowid, text) SELECT id, text FROM entry WHERE is_indexed = 1;",
+    )
+    .unwrap();
+}
+
+#[test]
+fn a_file_of_the_first_schema_is_brought_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    old_file(&path);
+    let (store, _) = on_file(folder.path());
+    assert!(store.health().read_only.is_none());
+    assert_eq!(all(&store).len(), 7);
+    let found = |query: &str| search(&store, query);
+    assert_eq!(found("grö"), ["Größe of the build folder"]);
+    assert_eq!(found("起動して"), ["再起動してください ok"]);
+    assert_eq!(found("foo::<t>"), ["let x = foo::<T>();"]);
+    assert_eq!(found("ok"), ["再起動してください ok"]);
+    assert_eq!(found("no time"), ["at no time either", "at no time"]);
+    assert_eq!(
+        found("the"),
+        [
+            "the newest",
+            "Größe of the build folder",
+            "at no time either"
+        ]
+    );
+    let (at, ..) = window(&store, Place::Time(1_700_000_000_001), 0, 1);
+    assert_eq!(summary(&at)[0], "4@40:let x = foo::<T>();");
+    // What is written and taken away afterwards keeps the tables whole.
+    commit(
+        &store,
+        vec![put(entry_of(message(5, 50, Author::User, "changed words")))],
+    );
+    assert_eq!(search(&store, "newest"), Vec::<String>::new());
+    assert_eq!(search(&store, "changed"), ["changed words"]);
+    store.close();
+    let file = rusqlite::Connection::open(&path).unwrap();
+    for table in ["entry_words", "entry_grams"] {
+        file.execute_batch(&format!(
+            "INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 0)"
+        ))
+        .unwrap();
+    }
+    let verdict: String = file
+        .pragma_query_value(None, "integrity_check", |row| row.get(0))
+        .unwrap();
+    assert_eq!(verdict, "ok");
+}
+
+#[test]
+fn a_file_of_the_first_schema_is_searched_without_being_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    old_file(&path);
+    let options = StoreOptions {
+        read_only: true,
+        ..StoreOptions::default()
+    };
+    let (store, _) = store::open(&path, options).unwrap();
+    assert_eq!(search(&store, "起動して"), ["再起動してください ok"]);
+    assert_eq!(search(&store, "ok"), ["再起動してください ok"]);
+}
+
+#[test]
 fn search_pages_newest_first_within_a_scope() {
     on_both(|store| {
         fixture::fill(store, &account(), &conversation(), 50).unwrap();

@@ -183,6 +183,9 @@ pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engi
     }
     let options = StoreOptions {
         read_only: read_only.is_some(),
+        before_upgrade: Some(|count| {
+            complain!("Making the local store smaller, once: {count} messages …");
+        }),
         ..StoreOptions::default()
     };
     let (handle, facts) = if global.no_cache {

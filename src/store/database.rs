@@ -11,7 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// All schemas in their order; `user_version` says how many of them a file has.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/001_init.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/001_init.sql"),
+    include_str!("migrations/002_small_index.sql"),
+];
 
 /// How long a write waits for another process.
 const BUSY: Duration = Duration::from_secs(5);
@@ -32,7 +35,7 @@ pub(super) fn open(path: &Path, options: &StoreOptions) -> Result<(Opened, Healt
         reason: error.to_string(),
     })?;
     let is_marked = marker(path).exists();
-    match try_open(path, is_marked, options.max_bytes) {
+    match try_open(path, is_marked, options) {
         Ok(opened) => {
             if is_marked {
                 remove_quietly(&marker(path));
@@ -61,7 +64,7 @@ pub(super) fn open_memory() -> Result<(Opened, Health), StoreError> {
         let mut connection = Connection::open_in_memory()?;
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.set_prepared_statement_cache_capacity(128);
-        migrate(&mut connection)?;
+        migrate(&mut connection, None)?;
         let facts = look::start(&connection)?;
         Ok(Opened { connection, facts })
     })()
@@ -108,7 +111,7 @@ impl From<rusqlite::Error> for Trouble {
     }
 }
 
-fn try_open(path: &Path, check: bool, max_bytes: Option<u64>) -> Result<(Opened, Health), Trouble> {
+fn try_open(path: &Path, check: bool, options: &StoreOptions) -> Result<(Opened, Health), Trouble> {
     let wants_wal = !is_on_network(path);
     let (mut connection, is_wal) = match connect(path, wants_wal) {
         Ok(connected) => connected,
@@ -116,7 +119,7 @@ fn try_open(path: &Path, check: bool, max_bytes: Option<u64>) -> Result<(Opened,
         Err(error) if wants_wal && is_wal_failure(&error) => connect(path, false)?,
         Err(error) => return Err(error.into()),
     };
-    migrate(&mut connection)?;
+    migrate(&mut connection, options.before_upgrade)?;
     if check {
         let verdict: String =
             connection.pragma_query_value(None, "integrity_check", |row| row.get(0))?;
@@ -124,7 +127,7 @@ fn try_open(path: &Path, check: bool, max_bytes: Option<u64>) -> Result<(Opened,
             return Err(Trouble::Damaged(verdict));
         }
     }
-    if let Some(bytes) = max_bytes {
+    if let Some(bytes) = options.max_bytes {
         let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
         let pages = i64::try_from(bytes).unwrap_or(i64::MAX) / page.max(1);
         connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
@@ -163,7 +166,7 @@ fn connect(path: &Path, wants_wal: bool) -> rusqlite::Result<(Connection, bool)>
     Ok((connection, is_wal))
 }
 
-fn migrate(connection: &mut Connection) -> Result<(), Trouble> {
+fn migrate(connection: &mut Connection, tell: Option<fn(u64)>) -> Result<(), Trouble> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let known = MIGRATIONS.len();
     let Ok(done) = usize::try_from(version) else {
@@ -179,6 +182,12 @@ fn migrate(connection: &mut Connection) -> Result<(), Trouble> {
     // Another process may have migrated while this one waited for the lock.
     let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let done = usize::try_from(version).unwrap_or_default();
+    let is_upgrade = (1..known).contains(&done);
+    if is_upgrade && let Some(tell) = tell {
+        let count: i64 =
+            transaction.query_row("SELECT count(*) FROM entry", [], |row| row.get(0))?;
+        tell(count.unsigned_abs());
+    }
     for migration in MIGRATIONS.iter().skip(done) {
         transaction.execute_batch(migration)?;
     }
@@ -190,6 +199,13 @@ fn migrate(connection: &mut Connection) -> Result<(), Trouble> {
         )?;
     }
     transaction.commit()?;
+    if is_upgrade {
+        // What the old schema took is given back to the disk. Without room for that it stays in
+        // the file and is used again.
+        if let Err(error) = connection.execute_batch("VACUUM") {
+            tracing::warn!(%error, "could not make the store smaller");
+        }
+    }
     Ok(())
 }
 
@@ -238,7 +254,7 @@ fn replace_damaged(
     })?;
     make_private(path).map_err(|error| open_error(error.to_string()))?;
     let (mut opened, mut health) =
-        try_open(path, false, options.max_bytes).map_err(|error| open_error(error.to_string()))?;
+        try_open(path, false, options).map_err(|error| open_error(error.to_string()))?;
     let count = rescued.len();
     if let Err(error) = unsent::restore(&mut opened.connection, rescued) {
         tracing::warn!(%error, "could not bring over what was not sent");

@@ -24,9 +24,7 @@ const RUN_ENDED: i64 = 2;
 const GAP: i64 = 3;
 const DELETED: i64 = 4;
 
-/// Row ids are wall milliseconds shifted by this, plus a counter.
-pub(super) const ID_SHIFT: u32 = 20;
-/// Times are held within this, so that a row id made of one fits 63 bits.
+/// Times are held within this; it is beyond the year 2100, and leaves room for the next free row id.
 const MAX_TIME_MS: i64 = (1 << 42) - 1;
 
 pub(super) const COLUMNS: &str =
@@ -229,19 +227,26 @@ pub(super) fn put(
     Ok(())
 }
 
-/// The first free row id of a millisecond.
+/// A free row id at a millisecond or soon behind it. Behind taken ones it looks in steps that
+/// double, so that however many have one time (a gateway that gives none), it costs little.
 fn free_id(connection: &Connection, at_ms: i64) -> rusqlite::Result<i64> {
-    let first = row_id_of(at_ms);
-    let last = first + (1 << ID_SHIFT) - 1;
-    let highest: Option<i64> = connection
-        .prepare_cached("SELECT max(id) FROM entry WHERE id BETWEEN ?1 AND ?2")?
-        .query_row([first, last], |row| row.get(0))?;
-    Ok(highest.map_or(first, |highest| highest + 1))
+    let mut statement =
+        connection.prepare_cached("SELECT max(id) FROM entry WHERE id BETWEEN ?1 AND ?2")?;
+    let (mut first, mut length) = (row_id_of(at_ms), 1);
+    loop {
+        let last = first + length - 1;
+        let highest: Option<i64> = statement.query_row([first, last], |row| row.get(0))?;
+        match highest {
+            None => return Ok(first),
+            Some(highest) if highest < last => return Ok(highest + 1),
+            Some(_) => (first, length) = (last + 1, length.saturating_mul(2)),
+        }
+    }
 }
 
 /// The lowest row id of a wall time.
-pub(super) fn row_id_of(at_ms: i64) -> i64 {
-    at_ms.clamp(0, MAX_TIME_MS) << ID_SHIFT
+fn row_id_of(at_ms: i64) -> i64 {
+    at_ms.clamp(0, MAX_TIME_MS)
 }
 
 fn find(

@@ -26,6 +26,7 @@ mod database;
 mod directory;
 mod error;
 pub mod fixture;
+mod fold;
 mod history;
 pub mod lock;
 mod look;
@@ -61,6 +62,9 @@ pub struct StoreOptions {
     pub read_only: bool,
     /// The file may not grow beyond this; commits fail then as on a full disk.
     pub max_bytes: Option<u64>,
+    /// Told how many messages there are before a file of an older version is written anew, which
+    /// can take a while.
+    pub before_upgrade: Option<fn(u64)>,
 }
 
 /// What the opening found out.

@@ -1,15 +1,17 @@
 //! Full-text search, newest first.
 //!
 //! A query is a list of terms that must all occur; quotes hold a term with spaces together. Terms
-//! of three characters and more are found anywhere in a word through the trigram table. Shorter
-//! ones are filtered out of what the longer ones found. With short terms only, whole words are found
-//! in all of history, and a bounded look through the newest messages finds them inside of words as
-//! well (scripts without spaces need that).
+//! of three characters and more are found anywhere in a word: the trigram table says which messages
+//! have all pieces of three characters, and their text says whether the pieces follow each other.
+//! Shorter terms are filtered out of what the longer ones found. With short terms only, whole words
+//! are found in all of history, and a bounded look through the newest messages finds them inside of
+//! words as well (scripts without spaces need that).
 //!
 //! Row ids are in the order of time (see the schema), so no query has to sort, and each stops as
 //! soon as the page is full. `CROSS JOIN` keeps SQLite from another order of loops, for which it
 //! would have to read and sort everything that was found.
 
+use super::fold::fold;
 use super::rows::author_of;
 use crate::domain::{AccountId, ConversationId, RemoteId, SearchHit};
 use crate::text::SafeText;
@@ -22,6 +24,8 @@ const GRAM: usize = 3;
 const SCAN: i64 = 20_000;
 /// Terms of a query that count.
 const TERMS: usize = 16;
+/// Pieces of one term that the trigram table is asked for; of a longer one they are spread over it.
+const PIECES: usize = 24;
 /// Characters of a snippet, with what was found near its start.
 const SNIPPET: usize = 160;
 /// Characters before what was found.
@@ -136,10 +140,31 @@ fn find_grams(
     );
     let phrase = long
         .iter()
-        .map(|term| quote(term))
+        .flat_map(|term| pieces(term))
         .collect::<Vec<_>>()
         .join(" AND ");
-    collect(connection, &sql, &phrase, short, scope, wanted, found)
+    // A term of one piece needs no second look.
+    let filter: Vec<String> = long
+        .iter()
+        .filter(|term| term.chars().count() > GRAM)
+        .chain(short)
+        .cloned()
+        .collect();
+    collect(connection, &sql, &phrase, &filter, scope, wanted, found)
+}
+
+/// The pieces of a term as the trigram table has them, each once and quoted.
+fn pieces(term: &str) -> Vec<String> {
+    let characters: Vec<char> = term.chars().collect();
+    let count = characters.len().saturating_sub(GRAM - 1);
+    let mut pieces: Vec<String> = characters
+        .windows(GRAM)
+        .step_by(count.div_ceil(PIECES).max(1))
+        .map(|piece| quote(&piece.iter().collect::<String>()))
+        .collect();
+    pieces.sort_unstable();
+    pieces.dedup();
+    pieces
 }
 
 fn find_words(
@@ -149,11 +174,12 @@ fn find_words(
     wanted: usize,
     found: &mut Hits,
 ) -> rusqlite::Result<()> {
-    // A term of signs only has no word in it, and an empty phrase is an error.
+    // The table does not know which words follow each other, and an empty phrase is an error.
     let words: Vec<String> = terms
         .iter()
-        .filter(|term| term.chars().any(char::is_alphanumeric))
-        .map(|term| quote(term))
+        .flat_map(|term| term.split(|c: char| !c.is_alphanumeric()))
+        .filter(|word| !word.is_empty())
+        .map(quote)
         .collect();
     // Signs are no part of the words in the table, so what was found has to be looked at.
     let signs: Vec<String> = terms
@@ -243,16 +269,16 @@ fn scan(
     Ok(())
 }
 
-/// The terms of a query, in lower case.
+/// The terms of a query, folded as the texts are.
 fn terms(query: &str) -> Vec<String> {
     let mut terms = Vec::new();
     // SQLite would end the query there.
     let query = query.replace('\0', " ");
     for (index, part) in query.split('"').enumerate() {
         if index % 2 == 1 {
-            terms.push(part.trim().to_lowercase());
+            terms.push(fold(part.trim()));
         } else {
-            terms.extend(part.split_whitespace().map(str::to_lowercase));
+            terms.extend(part.split_whitespace().map(fold));
         }
     }
     terms.retain(|term| !term.is_empty());
@@ -269,20 +295,20 @@ fn contains_all(text: &str, terms: &[String]) -> bool {
     if terms.is_empty() {
         return true;
     }
-    let text = text.to_lowercase();
+    let text = fold(text);
     terms.iter().all(|term| text.contains(term.as_str()))
 }
 
 /// The part of a text around the first term in it, on one line.
 fn snippet(text: &str, terms: &[String]) -> SafeText {
-    // Characters before the find, counted in the lower-case text, whose characters stand nearly
+    // Characters before the find, counted in the folded text, whose characters stand nearly
     // always at the same places; being off by a few does not matter here.
-    let lower = text.to_lowercase();
+    let folded = fold(text);
     let start = terms
         .iter()
-        .filter_map(|term| lower.find(term.as_str()))
+        .filter_map(|term| folded.find(term.as_str()))
         .min()
-        .map_or(0, |at| lower[..at].chars().count())
+        .map_or(0, |at| folded[..at].chars().count())
         .saturating_sub(LEAD);
     let mut piece = String::new();
     if start > 0 {
