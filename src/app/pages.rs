@@ -28,7 +28,7 @@ pub enum PageFit {
 }
 
 /// The most entries a window grows to for a page.
-const LARGEST_WINDOW: usize = 6_000;
+pub(super) const LARGEST_WINDOW: usize = 6_000;
 
 /// Merges a page. `may_grow` says that the store can still be asked for older entries.
 pub fn merge_page(merger: &mut Merger<'_>, page: &HistoryPage, may_grow: bool) -> PageFit {

@@ -18,7 +18,7 @@ use super::state::{Pending, Redraw, State, Timeline};
 use super::{commands, drafts, pages};
 use crate::domain::{
     AccountId, Command, ConversationCommand, ConversationId, Entry, EntryBody, HistoryPaging,
-    Lookup, MessageKey, Moment, Place, ReadMark, Unread, Write,
+    Lookup, MessageKey, Moment, ORDER_STEP, Place, ReadMark, Unread, Write,
 };
 use join::{forget_windows, shorten};
 
@@ -374,6 +374,29 @@ pub(super) fn look_aside(
         before: 0,
         after: GROW,
     })]
+}
+
+/// Asks the store for what lies between the window of a reader far above and the newest entry, when
+/// a page waits for that: its messages count, are stored and found though the reader stays. Beyond
+/// the largest window the page waits for the reader.
+pub(super) fn grow_to_newest(
+    state: &mut State,
+    account: &AccountId,
+    id: &ConversationId,
+) -> Vec<Effect> {
+    let is_near = state.conversation(account, id).is_some_and(|of| {
+        let timeline = &of.timeline;
+        let last = timeline.entries.last().map_or(0, |entry| entry.order);
+        let missing = timeline.newest_order.saturating_sub(last) / ORDER_STEP;
+        let wanted = usize::try_from(missing).unwrap_or(usize::MAX);
+        !timeline.waiting.is_empty()
+            && wanted.saturating_add(timeline.entries.len()) <= pages::LARGEST_WINDOW
+    });
+    if is_near {
+        grow_newer(state, account, id)
+    } else {
+        Vec::new()
+    }
 }
 
 /// Asks the store for more of the window because a page reaches further back.

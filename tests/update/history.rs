@@ -336,6 +336,43 @@ fn a_long_window_is_shortened_around_the_reader_and_read_again_on_the_way_back()
 }
 
 #[test]
+fn what_was_missed_is_stored_though_the_reader_is_far_above() {
+    let mut desk = Desk::new();
+    for i in 0..1500 {
+        desk.live(upserted(agent(&format!("m{i}"), &format!("text {i}"))));
+    }
+    let effects = conversation::jump(
+        &mut desk.state,
+        desk.now,
+        &account_id(),
+        &id("main"),
+        Place::Oldest,
+    );
+    desk.finish(effects);
+    let anchor = Anchor::Top {
+        key: keys(&desk)[3],
+        row: 0,
+    };
+    desk.here_mut().viewport.anchor = anchor;
+    let mut missed = snapshot(vec![
+        agent("m1499", "text 1499"),
+        agent("m1500", "while the line was down"),
+    ]);
+    missed.page.older = Some("m1499".into());
+    desk.topic(Provenance::Snapshot, shot(missed));
+    assert_eq!(desk.stored("main").len(), 1501);
+    assert_eq!(
+        desk.stored("main").last().unwrap(),
+        "agent: while the line was down"
+    );
+    // The reader's line stays, and so does the bound of the window.
+    assert_eq!(desk.here().viewport.anchor, anchor);
+    assert_eq!(desk.lines()[3], "agent: text 3");
+    assert!(desk.here().timeline.entries.len() <= 901);
+    assert!(desk.here().timeline.has_newer);
+}
+
+#[test]
 fn scrolling_reads_the_store_before_the_server_is_asked() {
     let mut desk = Desk::new();
     for i in 0..500 {

@@ -74,7 +74,7 @@ pub(in crate::app) fn wait(
         })];
     }
     if timeline.has_newer {
-        return Vec::new();
+        return windows::grow_to_newest(state, account, id);
     }
     windows::grow_for_page(state, account, id)
 }

@@ -58,6 +58,7 @@ pub fn on_found(
         }
     }
     effects.extend(merge_waiting(state, now, account, id));
+    effects.extend(super::grow_to_newest(state, account, id));
     if let Some(of) = state.conversation_mut(account, id) {
         let reader = reader_of(&of.viewport.anchor);
         if of.timeline.waiting.is_empty() {
