@@ -108,7 +108,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "view",
-        ours: &["app", "domain", "text", "render"],
+        ours: &["app", "domain", "text", "render", "paint"],
         crates: These(&["ratatui", "ratatui_image", "image"]),
     },
     Room {

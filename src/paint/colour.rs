@@ -53,32 +53,15 @@ impl Depth {
         if self == Self::Mono {
             return Colour::DEFAULT;
         }
-        let index = match color {
-            Color::Reset => return Colour::DEFAULT,
-            Color::Black => 0,
-            Color::Red => 1,
-            Color::Green => 2,
-            Color::Yellow => 3,
-            Color::Blue => 4,
-            Color::Magenta => 5,
-            Color::Cyan => 6,
-            Color::Gray => 7,
-            Color::DarkGray => 8,
-            Color::LightRed => 9,
-            Color::LightGreen => 10,
-            Color::LightYellow => 11,
-            Color::LightBlue => 12,
-            Color::LightMagenta => 13,
-            Color::LightCyan => 14,
-            Color::White => 15,
-            Color::Indexed(index) if index < 16 || self != Self::Sixteen => index,
-            Color::Indexed(index) => {
+        match (color, index_of(color)) {
+            (Color::Rgb(r, g, b), _) => self.nearest(r, g, b),
+            (_, Some(index)) if index < 16 || self != Self::Sixteen => Colour::indexed(index),
+            (_, Some(index)) => {
                 let (r, g, b) = palette(index);
-                return self.nearest(r, g, b);
+                self.nearest(r, g, b)
             }
-            Color::Rgb(r, g, b) => return self.nearest(r, g, b),
-        };
-        Colour::indexed(index)
+            (_, None) => Colour::DEFAULT,
+        }
     }
 
     fn nearest(self, r: u8, g: u8, b: u8) -> Colour {
@@ -114,8 +97,32 @@ fn distance(a: (u8, u8, u8), b: (u8, u8, u8)) -> u32 {
     part(a.0, b.0, 3) + part(a.1, b.1, 6) + part(a.2, b.2, 1)
 }
 
-/// The usual values of the palette.
-fn palette(index: u8) -> (u8, u8, u8) {
+/// The place of a colour in the palette; none where the terminal or three numbers decide.
+pub fn index_of(color: Color) -> Option<u8> {
+    Some(match color {
+        Color::Black => 0,
+        Color::Red => 1,
+        Color::Green => 2,
+        Color::Yellow => 3,
+        Color::Blue => 4,
+        Color::Magenta => 5,
+        Color::Cyan => 6,
+        Color::Gray => 7,
+        Color::DarkGray => 8,
+        Color::LightRed => 9,
+        Color::LightGreen => 10,
+        Color::LightYellow => 11,
+        Color::LightBlue => 12,
+        Color::LightMagenta => 13,
+        Color::LightCyan => 14,
+        Color::White => 15,
+        Color::Indexed(index) => index,
+        Color::Reset | Color::Rgb(..) => return None,
+    })
+}
+
+/// Red, green and blue of the palette as xterm has them.
+pub fn palette(index: u8) -> (u8, u8, u8) {
     const SIXTEEN: [(u8, u8, u8); 16] = [
         (0, 0, 0),
         (205, 0, 0),

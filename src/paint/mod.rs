@@ -16,7 +16,7 @@ mod colour;
 mod pen;
 mod scroll;
 
-pub use colour::Depth;
+pub use colour::{Depth, index_of, palette};
 
 use cell::{Grid, Shown};
 use colour::Colour;

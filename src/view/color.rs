@@ -1,5 +1,6 @@
 //! Colours as numbers: contrast by WCAG 2.1, the 256 of xterm, and finding a legible shade.
 
+use crate::paint;
 use ratatui::style::Color;
 
 /// Red, green, blue.
@@ -24,9 +25,19 @@ impl Rgb {
     pub(crate) fn of(color: Color) -> Option<Rgb> {
         match color {
             Color::Rgb(r, g, b) => Some(Rgb(r, g, b)),
-            Color::Indexed(index) if index >= 16 => Some(of_index(index)),
+            Color::Indexed(index) if index >= 16 => Some(Self::of_index(index)),
             _ => None,
         }
+    }
+
+    /// The same, with the usual sixteen where the terminal decides among them.
+    pub(crate) fn usual(color: Color) -> Option<Rgb> {
+        Rgb::of(color).or_else(|| paint::index_of(color).map(Self::of_index))
+    }
+
+    fn of_index(index: u8) -> Rgb {
+        let (r, g, b) = paint::palette(index);
+        Rgb(r, g, b)
     }
 
     pub(crate) fn color(self) -> Color {
@@ -104,18 +115,8 @@ pub(crate) fn nearest_index(rgb: Rgb) -> u8 {
         part(rgb.0, other.0) * 3 + part(rgb.1, other.1) * 6 + part(rgb.2, other.2)
     };
     (16..=255u8)
-        .min_by_key(|index| distance(of_index(*index)))
+        .min_by_key(|index| distance(Rgb::of_index(*index)))
         .unwrap_or(16)
-}
-
-fn of_index(index: u8) -> Rgb {
-    if index >= 232 {
-        let grey = 8 + 10 * (index - 232);
-        return Rgb(grey, grey, grey);
-    }
-    let level = |n: u8| if n == 0 { 0 } else { 55 + 40 * n };
-    let index = index.saturating_sub(16);
-    Rgb(level(index / 36), level(index / 6 % 6), level(index % 6))
 }
 
 #[cfg(test)]

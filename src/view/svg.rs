@@ -169,8 +169,8 @@ struct Look {
 
 impl Look {
     fn of(cell: &Cell, ground: Rgb, text: Rgb) -> Look {
-        let fg = numbers(cell.fg).unwrap_or(text);
-        let bg = numbers(cell.bg).unwrap_or(ground);
+        let fg = Rgb::usual(cell.fg).unwrap_or(text);
+        let bg = Rgb::usual(cell.bg).unwrap_or(ground);
         let is_reversed = cell.modifier.contains(Modifier::REVERSED);
         let (fg, bg) = if is_reversed { (bg, fg) } else { (fg, bg) };
         Look {
@@ -203,47 +203,6 @@ impl Look {
         }
         out
     }
-}
-
-fn numbers(color: Color) -> Option<Rgb> {
-    let index = match color {
-        Color::Black => 0,
-        Color::Red => 1,
-        Color::Green => 2,
-        Color::Yellow => 3,
-        Color::Blue => 4,
-        Color::Magenta => 5,
-        Color::Cyan => 6,
-        Color::Gray => 7,
-        Color::DarkGray => 8,
-        Color::LightRed => 9,
-        Color::LightGreen => 10,
-        Color::LightYellow => 11,
-        Color::LightBlue => 12,
-        Color::LightMagenta => 13,
-        Color::LightCyan => 14,
-        Color::White => 15,
-        other => return Rgb::of(other),
-    };
-    const SIXTEEN: [Rgb; 16] = [
-        Rgb(0, 0, 0),
-        Rgb(205, 49, 49),
-        Rgb(13, 160, 88),
-        Rgb(190, 150, 16),
-        Rgb(58, 120, 210),
-        Rgb(180, 70, 180),
-        Rgb(17, 150, 180),
-        Rgb(204, 204, 204),
-        Rgb(102, 102, 102),
-        Rgb(241, 76, 76),
-        Rgb(35, 209, 139),
-        Rgb(245, 245, 67),
-        Rgb(90, 160, 250),
-        Rgb(214, 112, 214),
-        Rgb(41, 184, 219),
-        Rgb(240, 240, 240),
-    ];
-    SIXTEEN.get(index).copied()
 }
 
 fn hex(color: Rgb) -> String {
