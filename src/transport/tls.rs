@@ -36,11 +36,14 @@ fn verifier(
     use rustls_platform_verifier::Verifier;
     // Without a single authority on the system the verifier fails; with an own file it would not
     // and then know only that file, so the bare one is tried first.
-    if Verifier::new(provider.clone()).is_ok() {
-        return Ok(Arc::new(Verifier::new_with_extra_roots(
-            extra,
-            provider.clone(),
-        )?));
+    match Verifier::new(provider.clone()) {
+        // Making one reads hundreds of files.
+        Ok(verifier) if extra.is_empty() => return Ok(Arc::new(verifier)),
+        Ok(_) => {
+            let verifier = Verifier::new_with_extra_roots(extra, provider.clone())?;
+            return Ok(Arc::new(verifier));
+        }
+        Err(_) => {}
     }
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
