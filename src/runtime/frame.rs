@@ -7,6 +7,8 @@ use std::time::Duration;
 /// Bytes a second that paced frames may take together.
 const BUDGET: u64 = 14_000;
 const SHORTEST: Duration = Duration::from_millis(16);
+/// With 100 ms an answer that streams at its fastest took 284 KB in place of 226 KB, and more of the
+/// processor: what scrolls by is written more often.
 const LONGEST: Duration = Duration::from_millis(160);
 
 /// What is wanted, and when it may be.
