@@ -177,8 +177,16 @@ fn long_lines_of_code_are_wrapped_or_cut_as_asked() {
     let source = "```\nabcdefghijklmnopqrstuvwxyz\n```";
     let wrapped = render::markdown(source, &Options::new(14));
     assert_eq!(wrapped[1].text(), "│ abcdefghijkl");
-    assert_eq!(wrapped[2].text(), "│ mnopqrstuvwx");
+    assert_eq!(wrapped[2].text(), "│ ↳ mnopqrstuv");
     assert!(wrapped[2].joins);
+    // What is put before a row that goes on is no part of the code.
+    let whole: String = wrapped
+        .iter()
+        .flat_map(|row| &row.spans)
+        .filter(|span| !span.role.is_frame())
+        .map(|span| span.text.as_str())
+        .collect();
+    assert_eq!(whole, "abcdefghijklmnopqrstuvwxyz");
     let options = Options {
         wrap_code: false,
         ..Options::new(14)
@@ -201,6 +209,32 @@ fn long_lines_of_code_are_wrapped_or_cut_as_asked() {
         },
     );
     assert_eq!(to_the_end[1].text(), "│ …vwxyz");
+}
+
+#[test]
+fn a_line_of_code_that_goes_on_stands_under_its_own_indent() {
+    let shown = |source: &str| shown(&render::markdown(source, &Options::new(30)));
+    assert_eq!(
+        shown("```x\n    let out = vec.with(self.len(), other);\n```"),
+        "┌ x ──────────────────────────\n│     let out = vec.with(\n│     ↳ self.len(), other);\n└─────────────────────────────\n"
+    );
+    assert_eq!(
+        shown("```diff\n+  let out = vec.with(self.len(), other);\n```"),
+        "┌ diff ───────────────────────\n│ +  let out = vec.with(\n│    ↳ self.len(), other);\n└─────────────────────────────\n"
+    );
+}
+
+#[test]
+fn an_address_stays_whole_or_parts_at_a_slash() {
+    let shown = |source: &str| shown(&render::markdown(source, &Options::new(30)));
+    assert_eq!(
+        shown("so is https://a-b.example.org/c-d too"),
+        "so is\nhttps://a-b.example.org/c-d\ntoo\n"
+    );
+    assert_eq!(
+        shown("and this https://a-b.example.org/some-page/that-is-long"),
+        "and this\nhttps://a-b.example.org/\nsome-page/that-is-long\n"
+    );
 }
 
 #[test]

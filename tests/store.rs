@@ -1150,8 +1150,8 @@ fn a_file_of_the_first_schema_is_brought_up_to_date() {
             "at no time either"
         ]
     );
-    let (at, ..) = window(&store, Place::Time(1_700_000_000_001), 0, 1);
-    assert_eq!(summary(&at)[0], "4@40:let x = foo::<T>();");
+    let (at, ..) = window(&store, Place::Time(1_700_000_500_000), 0, 1);
+    assert_eq!(summary(&at)[0], "5@50:the newest");
     // What is written and taken away afterwards keeps the tables whole.
     commit(
         &store,

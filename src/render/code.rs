@@ -101,7 +101,7 @@ pub(super) fn line_rows(
         None => vec![Span::new(line, Role::CodeBlock)],
     };
     prefix.push(Frame::of(options).bar());
-    for row in fit_line(spans, inner - BAR, options) {
+    for row in fit_line(spans, 0, inner - BAR, options) {
         push(prefix, row, rows);
     }
     prefix.pop_part();
@@ -140,8 +140,14 @@ fn coloured_spans(line: &str, pieces: &[(u32, Role)]) -> Vec<Span> {
     spans
 }
 
-/// A line of code in rows of at most `cells`: wrapped, or shifted and cut. Blanks stay.
-pub(super) fn fit_line(spans: Vec<Span>, cells: usize, options: &Options) -> Vec<Row> {
+/// A line of code in rows of at most `cells`: wrapped, or shifted and cut. Blanks stay. The first
+/// `signs` characters are a mark before the line (of a diff).
+pub(super) fn fit_line(
+    spans: Vec<Span>,
+    signs: usize,
+    cells: usize,
+    options: &Options,
+) -> Vec<Row> {
     let shift = if options.wrap_code {
         0
     } else {
@@ -152,32 +158,56 @@ pub(super) fn fit_line(spans: Vec<Span>, cells: usize, options: &Options) -> Vec
         return vec![Row::new(spans)];
     }
     if options.wrap_code {
-        wrap_line(&spans, cells)
+        wrap_line(&spans, signs, cells, options)
     } else {
         vec![cut_line(&spans, whole, shift, cells)]
     }
 }
 
-/// Breaks behind a blank where one is near the end of the row, else anywhere. The blank stays, so
-/// the rows put together are the line.
-fn wrap_line(spans: &[Span], cells: usize) -> Vec<Row> {
+/// Rows below the first begin with this many cells of indent and mark; none where the row is too
+/// narrow for them.
+fn hanging(text: &str, signs: usize, cells: usize) -> usize {
+    let blanks = text.chars().skip(signs).take_while(|c| *c == ' ').count();
+    let hang = signs + blanks.min(cells / 3) + HANG;
+    if hang + LEAST <= cells { hang } else { 0 }
+}
+
+/// Cells of the mark before a row that goes on with the line above.
+const HANG: usize = 2;
+/// Cells that have to be left for code behind it.
+const LEAST: usize = 8;
+
+/// Breaks behind a blank where one is near the end of the row, else behind one or between two parts
+/// of the code in its second half, else anywhere. The blank stays, so the rows put together, without the mark
+/// before those that go on, are the line.
+fn wrap_line(spans: &[Span], signs: usize, cells: usize, options: &Options) -> Vec<Row> {
     let text: String = spans.iter().map(|s| s.text.as_str()).collect();
+    let hang = hanging(&text, signs, cells);
     let mut breaks = Vec::new();
-    let mut start = 0;
-    let (mut used, mut blank) = (0, None);
+    let (mut start, mut used) = (0, 0);
+    let (mut blank, mut part, mut before) = (None, None, "");
     for cluster in clusters(&text) {
-        if used + cluster.width > cells && cluster.at > start {
-            let (at, rest) = match blank {
+        let room = if breaks.is_empty() {
+            cells
+        } else {
+            cells - hang
+        };
+        if used * 2 > room && (before == " " || parts(before, cluster.text)) {
+            part = Some((cluster.at, used));
+        }
+        if used + cluster.width > room && cluster.at > start {
+            let (at, rest) = match blank.or(part) {
                 Some((at, cells_before)) => (at, used - cells_before),
                 None => (cluster.at, 0),
             };
             breaks.push(at);
-            (start, used, blank) = (at, rest, None);
+            (start, used, blank, part) = (at, rest, None, None);
         }
         used += cluster.width;
-        if cluster.text == " " && used * 4 > cells * 3 {
+        if cluster.text == " " && used * 4 > room * 3 {
             blank = Some((cluster.at + 1, used));
         }
+        before = cluster.text;
     }
     breaks.push(text.len());
     let mut rows = Vec::with_capacity(breaks.len());
@@ -189,6 +219,11 @@ fn wrap_line(spans: &[Span], cells: usize) -> Vec<Row> {
             spans: Vec::new(),
             joins: from > 0,
         };
+        if row.joins && hang > 0 {
+            let mark = if options.ascii { "> " } else { "↳ " };
+            let indent = " ".repeat(hang - HANG);
+            row.spans.push(Span::new(indent + mark, Role::Frame));
+        }
         while let Some(span) = pieces.peek() {
             let span_end = span_start + span.text.len();
             push_piece(
@@ -207,6 +242,18 @@ fn wrap_line(spans: &[Span], cells: usize) -> Vec<Row> {
         from = to;
     }
     rows
+}
+
+/// Whether code may well be parted between two characters: behind a comma or a sign that leads on
+/// to what follows, and before the point of a call.
+fn parts(before: &str, after: &str) -> bool {
+    let is_word = |text: &str| text.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    match before {
+        "," | ";" => !matches!(after, ")" | "]" | "}" | " " | "\"" | "'"),
+        "(" | "[" | "{" | "/" | "|" | "&" | "=" | ":" | ">" => is_word(after),
+        ")" | "]" => after == ".",
+        _ => false,
+    }
 }
 
 fn cut_line(spans: &[Span], whole: usize, shift: usize, cells: usize) -> Row {

@@ -220,7 +220,10 @@ fn sign(role: Role) -> &'static str {
 fn unified(lines: &[DiffLine], cells: usize, options: &Options) -> Vec<Row> {
     lines
         .iter()
-        .flat_map(|line| fit_line(spans(line, sign(line.role)), cells, options))
+        .flat_map(|line| {
+            let sign = sign(line.role);
+            fit_line(spans(line, sign), sign.len(), cells, options)
+        })
         .collect()
 }
 
@@ -266,7 +269,7 @@ fn side_by_side(lines: &[DiffLine], cells: usize, options: &Options) -> Vec<Row>
                 at += 1;
             }
             _ => {
-                rows.extend(fit_line(spans(line, ""), cells, options));
+                rows.extend(fit_line(spans(line, ""), 0, cells, options));
                 at += 1;
             }
         }
@@ -312,7 +315,8 @@ impl Side<'_> {
         };
         let width = self.digits;
         let room = self.cells.saturating_sub(width + 1).max(1);
-        fit_line(spans(line, sign(line.role)), room, self.options)
+        let sign = sign(line.role);
+        fit_line(spans(line, sign), sign.len(), room, self.options)
             .into_iter()
             .enumerate()
             .map(|(index, row)| {

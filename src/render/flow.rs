@@ -178,6 +178,8 @@ impl Flow {
             used: 0,
             chance: None,
             slash: None,
+            sign: None,
+            is_address: false,
             joins: false,
         };
         breaker.run();
@@ -359,6 +361,10 @@ struct Breaker<'a> {
     chance: Option<Chance>,
     /// The last slash in the word; taken when the word is longer than a line.
     slash: Option<Chance>,
+    /// The last sign in an address that it may be parted behind when there is no slash.
+    sign: Option<Chance>,
+    /// Within an address, which stays whole as long as it can.
+    is_address: bool,
     joins: bool,
 }
 
@@ -381,6 +387,7 @@ impl Breaker<'_> {
             if cluster.text == "\n" {
                 self.emit(cluster.at, end, false);
                 self.used = 0;
+                self.is_address = false;
                 previous = None;
                 continue;
             }
@@ -393,14 +400,23 @@ impl Breaker<'_> {
                     next: cluster.at,
                     used: self.used,
                 };
-                if may_part(before, before_width, cluster.text, cluster.width) {
+                self.is_address |= self.text[..cluster.at].ends_with("://");
+                let is_wide = before_width > 1 || cluster.width > 1;
+                if (is_wide || !self.is_address)
+                    && may_part(before, before_width, cluster.text, cluster.width)
+                {
                     self.chance = Some(here);
-                } else if before == "/" && cluster.text != "/" {
+                } else if before == "/"
+                    && cluster.text != "/"
+                    && !self.text[..cluster.at].ends_with("://")
+                {
                     self.slash = Some(here);
+                } else if self.is_address && matches!(before, "-" | "?" | "&" | "=" | "#" | "_") {
+                    self.sign = Some(here);
                 }
             }
             if cluster.text == " " {
-                self.slash = None;
+                (self.slash, self.sign, self.is_address) = (None, None, false);
                 let content_end = match self.chance {
                     // One place for a row of spaces.
                     Some(chance)
@@ -450,12 +466,14 @@ impl Breaker<'_> {
         }
     }
 
-    /// Where to end the line: at its last space, or at a slash when the word behind the space
-    /// would not fit into a line of its own.
+    /// Where to end the line: at its last space, or within the word when it would not fit into a
+    /// line of its own.
     fn best_chance(&self) -> Option<Chance> {
         let is_use = |chance: &Chance| chance.end > self.start && chance.next > self.start;
         let space = self.chance.filter(is_use);
-        let Some(slash) = self.slash.filter(is_use) else {
+        // Before it is parted behind any other sign it gets a row of its own.
+        let sign = self.sign.filter(|sign| space.is_none() && is_use(sign));
+        let Some(slash) = self.slash.filter(is_use).or(sign) else {
             return space;
         };
         let word_start = space.map_or(self.start, |chance| chance.next);
@@ -481,7 +499,7 @@ impl Breaker<'_> {
         });
         self.start = next;
         self.chance = None;
-        self.slash = None;
+        (self.slash, self.sign) = (None, None);
         self.joins = is_soft;
     }
 }

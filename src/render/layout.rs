@@ -4,9 +4,10 @@
 //! the same as from scratch, by whatever steps the text came.
 
 use super::blocks::{self, Block, Kind};
+use super::fence::Fence;
 use super::flow::Prefix;
 use super::highlight::{Colours, Job};
-use super::markdown::{self, BlockRows, CodeBlock, Fence, Surroundings};
+use super::markdown::{self, BlockRows, CodeBlock, Surroundings};
 use super::row::{Role, Row, Span};
 use super::{Options, ansi};
 use crate::text::common_prefix;
@@ -495,7 +496,7 @@ fn front_matter(text: &str, around: &Surroundings<'_>) -> BlockRows {
         .lines()
         .flat_map(|line| {
             let spans = vec![Span::new(line, Role::Meta)];
-            super::code::fit_line(spans, around.options.cells(), around.options)
+            super::code::fit_line(spans, 0, around.options.cells(), around.options)
         })
         .collect();
     BlockRows {

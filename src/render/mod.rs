@@ -9,6 +9,7 @@ mod ansi;
 mod blocks;
 mod code;
 mod diff;
+mod fence;
 mod flow;
 pub mod highlight;
 mod html;

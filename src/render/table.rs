@@ -106,24 +106,27 @@ impl Table {
             rows.push(Row::new(all));
         };
         push(vec![frame.rule(&frame.top, widths)], prefix, rows);
-        let mut was_tall = false;
-        for (number, row) in self.rows.iter().enumerate() {
-            let cells: Vec<(&Flow, Vec<Line>)> = row
-                .iter()
-                .zip(widths)
-                .map(|(cell, width)| (cell, cell.lines(*width)))
-                .collect();
-            let height = cells
-                .iter()
-                .map(|(_, lines)| lines.len())
-                .max()
-                .unwrap_or(1);
-            // Rows of several lines are kept apart, else nobody sees where one ends.
-            if number == 1 || (number > 1 && (was_tall || height > 1)) {
+        let broken: Vec<Vec<(&Flow, Vec<Line>)>> = self
+            .rows
+            .iter()
+            .map(|row| {
+                let cells = row.iter().zip(widths);
+                cells
+                    .map(|(cell, width)| (cell, cell.lines(*width)))
+                    .collect()
+            })
+            .collect();
+        let height = |row: &[(&Flow, Vec<Line>)]| {
+            let lines = row.iter().map(|(_, lines)| lines.len());
+            lines.max().unwrap_or(1)
+        };
+        // With a row of several lines all are kept apart, else nobody sees where one ends.
+        let is_tall = broken.iter().skip(1).any(|row| height(row) > 1);
+        for (number, cells) in broken.iter().enumerate() {
+            if number == 1 || (number > 1 && is_tall) {
                 push(vec![frame.rule(&frame.middle, widths)], prefix, rows);
             }
-            was_tall = height > 1;
-            for line in 0..height {
+            for line in 0..height(cells) {
                 let mut spans = Vec::with_capacity(widths.len() * 3 + 1);
                 for (column, (cell, lines)) in cells.iter().enumerate() {
                     let edge = if column == 0 {
@@ -185,7 +188,10 @@ impl Table {
             if number > 0 {
                 separate(prefix, rows);
             }
-            for (name, value) in head.iter().zip(row) {
+            for (column, (name, value)) in head.iter().zip(row).enumerate() {
+                if value.is_empty() && column > 0 {
+                    continue;
+                }
                 let mut line = name.clone();
                 if !line.is_empty() {
                     line.push(": ", &super::flow::Style::of(Role::TableHead));
