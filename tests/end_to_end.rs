@@ -355,6 +355,13 @@ fn send_prints_the_answer_and_says_by_its_exit_code_how_it_went() {
     );
     assert!(!text.contains('\x1b'), "an escape byte went into a pipe");
 
+    let tools = send(&secret, &["tools"]);
+    let asides = String::from_utf8(tools.stderr).unwrap();
+    assert!(
+        asides.contains('▸') && asides.contains('✓'),
+        "tools and status go to standard error, whoever reads it: {asides}"
+    );
+
     let json = send(&secret, &["--json", "tools"]);
     assert!(json.status.success());
     for line in String::from_utf8(json.stdout).unwrap().lines() {

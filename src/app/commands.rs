@@ -220,6 +220,17 @@ fn other(
             state.redraw(super::state::Redraw::Now);
             Vec::new()
         }
+        CommandOutcome::Done(Reply::Choices { title, rows }) => {
+            state.screen.overlays.push(Overlay::Choices {
+                account: account.clone(),
+                title,
+                rows,
+                filter: Default::default(),
+                list: Default::default(),
+            });
+            state.redraw(super::state::Redraw::Now);
+            Vec::new()
+        }
         CommandOutcome::Done(Reply::Created(_)) => created(state, now, account, outcome),
         CommandOutcome::Done(Reply::Hits(hits)) => {
             add_hits(state, account, hits);

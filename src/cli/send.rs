@@ -2,7 +2,8 @@
 
 use super::args::{Global, OnApproval, Send};
 use super::{Exit, Failure, chat, exit_of_refusal, json, listen, pick, record};
-use crate::domain::{ToolCall, ToolCallId, ToolStatus};
+use crate::config::account::EndpointPlace;
+use crate::domain::{AccountId, ToolCall, ToolCallId, ToolStatus};
 use crate::runtime::oneshot::{self, Ended, Report, Request};
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Read, Write};
@@ -35,13 +36,13 @@ pub fn run(global: &Global, send: &Send) -> Result<Exit, Failure> {
             OnApproval::Once => oneshot::OnApproval::Once,
             OnApproval::Fail => oneshot::OnApproval::Fail,
         },
+        ends_with_us: is_process(&profile, &account),
         patience: Duration::from_secs(send.timeout.max(1)),
     };
     let mut out = Printer {
         json: send.json,
         stdout_failed: false,
         at_line_start: true,
-        progress: io::stderr().is_terminal(),
         running: BTreeSet::new(),
     };
     let ended = runtime.block_on(async {
@@ -78,6 +79,14 @@ pub fn run(global: &Global, send: &Send) -> Result<Exit, Failure> {
     }
 }
 
+/// Whether an account is a runtime on this machine that we start ourselves.
+fn is_process(profile: &chat::Profile, account: &AccountId) -> bool {
+    profile.accounts.iter().any(|of| {
+        of.config.name == account.as_str()
+            && matches!(of.config.endpoint.place(), EndpointPlace::Process(_))
+    })
+}
+
 fn read_input() -> Result<String, Failure> {
     if io::stdin().is_terminal() {
         complain!("(type the message, end with Ctrl+D)");
@@ -101,8 +110,6 @@ struct Printer {
     json: bool,
     stdout_failed: bool,
     at_line_start: bool,
-    /// Progress goes to standard error only when a person looks at it.
-    progress: bool,
     /// Calls whose start was told and whose end was not.
     running: BTreeSet<ToolCallId>,
 }
@@ -123,9 +130,9 @@ impl Printer {
             Report::Notice { text } => self.aside(&format!("· {text}")),
             Report::Tool(tool) => self.tool(tool),
             Report::Decision(decision) => {
-                self.always_aside(&format!("? {}", listen::question(&decision.question)));
+                self.aside(&format!("? {}", listen::question(&decision.question)));
             }
-            Report::Attachment { name, .. } => self.always_aside(&format!("+ file {name}")),
+            Report::Attachment { name, .. } => self.aside(&format!("+ file {name}")),
             Report::Conversation { name, .. } => self.aside(&format!("· in {name}")),
             Report::Finished(_)
             | Report::Accepted
@@ -183,12 +190,6 @@ impl Printer {
     }
 
     fn aside(&mut self, text: &str) {
-        if self.progress {
-            self.always_aside(text);
-        }
-    }
-
-    fn always_aside(&mut self, text: &str) {
         if io::stdout().is_terminal() {
             self.end_line();
         }

@@ -1,6 +1,8 @@
 //! What a server, and a conversation on it, can do. Asked before a command is sent, so that a key
 //! that cannot work says why instead of failing on the wire.
 
+use crate::text::SafeText;
+
 /// One answer to "can this be done here?".
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Support {
@@ -61,6 +63,22 @@ pub struct ServerFunction {
     /// What the palette shows.
     pub title: &'static str,
     /// What may be typed as its argument; empty when nothing.
+    pub argument_hint: &'static str,
+}
+
+/// One row of a list that a server gives to choose from: choosing it asks for a function.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ServerChoice {
+    pub label: SafeText,
+    /// Beside it, less loud: its state.
+    pub detail: SafeText,
+    /// Wall milliseconds of what it stands for.
+    pub at_ms: Option<i64>,
+    /// What is asked for then; empty when nothing can be.
+    pub function: String,
+    /// What it is asked for about, as the server names it.
+    pub subject: Option<String>,
+    /// What has to be typed before; empty when nothing.
     pub argument_hint: &'static str,
 }
 

@@ -1,6 +1,7 @@
 //! What the program asks of a driver, by topic, and how a driver answers.
 
 use super::attachment::{Attachment, OutgoingFile};
+use super::capability::ServerChoice;
 use super::conversation::Appearance;
 use super::decision::Answer;
 use super::ids::{
@@ -31,6 +32,8 @@ pub enum Command {
     Invoke {
         function: String,
         conversation: Option<ConversationId>,
+        /// What was chosen from a list of the server, as it names it.
+        subject: Option<String>,
         argument: String,
     },
 }
@@ -217,6 +220,11 @@ pub enum Reply {
     Document {
         title: SafeText,
         body: SafeText,
+    },
+    /// A list to choose from.
+    Choices {
+        title: SafeText,
+        rows: Vec<ServerChoice>,
     },
     /// The upload stage of a send: the server's id of one file. Does not end the command.
     Uploaded {

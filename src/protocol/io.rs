@@ -54,6 +54,8 @@ pub enum Input {
     },
     /// The secret was read anew.
     SecretRenewed(Secret),
+    /// The end of what the process at the other end wrote on standard error.
+    Log(String),
     /// The moment given by `Driver::deadline` has come.
     Deadline,
 }
@@ -103,6 +105,8 @@ pub enum Output {
     },
     /// The secret is about to end or was refused; read it anew.
     WantSecret,
+    /// What the process at the other end wrote last on standard error; `Input::Log` follows at once.
+    WantLog,
     Event(Box<AccountEvent>),
     /// Ends the link. `last` is written before, and the peer has `grace` to go by itself.
     Close {

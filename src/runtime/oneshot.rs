@@ -45,6 +45,8 @@ pub struct Request {
     pub text: String,
     pub files: Vec<PathBuf>,
     pub on_approval: OnApproval,
+    /// The runtime of the account is a process of ours: it, and a run in it, end with us.
+    pub ends_with_us: bool,
     /// Without a sign of life for so long, it is given up.
     pub patience: Duration,
 }
@@ -74,6 +76,8 @@ pub enum Ended {
 
 /// A run that is active shows it within so long after the link came to stand.
 const WATCH: Duration = Duration::from_millis(2_500);
+/// How long the reason is awaited for which a runtime of ours ended.
+const REASON: Duration = Duration::from_secs(2);
 /// In a conversation where nothing happened for so long, no run is active. Wall milliseconds.
 const LATELY_MS: i64 = 120_000;
 
@@ -107,6 +111,8 @@ struct OneShot<'r> {
     tracker: Tracker,
     last_sign: std::time::Instant,
     has_said_waiting: bool,
+    /// The run ended with its runtime; why is awaited until then.
+    lost: Option<std::time::Instant>,
     /// Answers to decisions that the state has not taken yet.
     answers: Vec<(DecisionId, Answer)>,
     ended: Option<Ended>,
@@ -135,6 +141,7 @@ pub async fn send(
         tracker: Tracker::default(),
         last_sign: std::time::Instant::now(),
         has_said_waiting: false,
+        lost: None,
         answers: Vec::new(),
         ended: None,
     };
@@ -191,6 +198,9 @@ impl OneShot<'_> {
 
     /// How long until something is to be done that no event brings.
     fn next_step(&self) -> Option<Duration> {
+        if let Some(until) = self.lost {
+            return Some(until.saturating_duration_since(std::time::Instant::now()));
+        }
         match self.stage {
             Stage::Watching { until } => {
                 Some(until.saturating_duration_since(std::time::Instant::now()))
@@ -269,6 +279,9 @@ impl OneShot<'_> {
                 if *account == self.request.account && self.ended.is_none() =>
             {
                 self.ended = Some(match self.stage {
+                    _ if self.lost.is_some() => Ended::RunFailed(SafeText::prose(&format!(
+                        "the runtime ended before the answer was complete: {reason}"
+                    ))),
                     Stage::Running | Stage::Sending => Ended::NoConnection(SafeText::label(
                         &format!("the connection broke before the answer was complete: {reason}"),
                     )),
@@ -292,14 +305,14 @@ impl OneShot<'_> {
                 self.ended = Some(Ended::Refused(reason.clone()));
             }
             Topic::Link(LinkEvent::Changed(LinkState::NeedsLogin(need))) => {
-                self.ended = Some(Ended::Refused(SafeText::label(&format!(
-                    "sign in first: {} {}",
-                    need.hint,
-                    need.url
-                        .as_ref()
-                        .map(ToString::to_string)
-                        .unwrap_or_default()
-                ))));
+                let mut words = format!("sign in first: {}", need.hint);
+                for method in &need.methods {
+                    words.push_str(&format!(" {}: {}.", method.name, method.detail));
+                }
+                if let Some(url) = &need.url {
+                    words.push_str(&format!(" {url}"));
+                }
+                self.ended = Some(Ended::Refused(SafeText::label(&words)));
             }
             Topic::Directory(DirectoryEvent::Replaced(_)) => self.has_directory = true,
             Topic::Outcome { command, outcome } => self.look_at_outcome(*command, outcome),
@@ -450,10 +463,14 @@ impl OneShot<'_> {
                 outcome,
             } if self.is_here(conversation) && self.run.as_ref() == Some(run) => {
                 (self.report)(Report::Finished(outcome));
+                if *outcome == RunOutcome::Lost && self.request.ends_with_us {
+                    self.lost = Some(std::time::Instant::now() + REASON);
+                    return;
+                }
                 self.ended = Some(match outcome {
                     RunOutcome::Completed => Ended::Answered,
                     RunOutcome::Cancelled => Ended::RunFailed("the run was cancelled".into()),
-                    RunOutcome::Failed { error, .. } => Ended::RunFailed(error.clone()),
+                    RunOutcome::Failed { error, hint } => Ended::RunFailed(with_hint(error, hint)),
                     RunOutcome::Lost => Ended::RunFailed("the server lost the run".into()),
                 });
             }
@@ -491,11 +508,26 @@ impl OneShot<'_> {
                 self.answers.push((decision.id.clone(), answer));
             }
             None => {
-                self.ended = Some(Ended::NeedsDecision(
-                    "the agent waits for a decision; answer it in trialogue, or use --on-approval \
-                     (a runtime of this machine ends here, and its run with it)"
-                        .into(),
-                ));
+                let words = match (is_approval, self.request.ends_with_us) {
+                    _ if wanted.is_some() => {
+                        "the agent asked for an approval that cannot be given like this; send it \
+                         from trialogue, or without --on-approval to see what it offers"
+                    }
+                    (true, false) => {
+                        "the agent waits for an approval; give it in trialogue, or use \
+                         --on-approval"
+                    }
+                    (true, true) => {
+                        "the agent asked for an approval, and its run ended with this command; \
+                         send it again with --on-approval once or deny, or from trialogue"
+                    }
+                    (false, false) => "the agent waits for an answer; give it in trialogue",
+                    (false, true) => {
+                        "the agent asked something, and its run ended with this command; send it \
+                         again from trialogue, where it can be answered"
+                    }
+                };
+                self.ended = Some(Ended::NeedsDecision(words.into()));
             }
         }
     }
@@ -510,6 +542,11 @@ impl OneShot<'_> {
         let Some(account) = self.engine.state.account(&self.request.account) else {
             return;
         };
+        if self.lost.is_some_and(|until| until <= std::time::Instant::now()) {
+            let words = "the runtime ended before the answer was complete".into();
+            self.ended.get_or_insert(Ended::RunFailed(words));
+            return;
+        }
         match self.stage {
             Stage::Connecting if account.account.link == LinkState::Ready => {
                 (self.report)(Report::Connected {
@@ -799,6 +836,19 @@ impl OneShot<'_> {
             _ => {}
         }
     }
+}
+
+/// Why a run failed, and what can be done about it.
+fn with_hint(error: &SafeText, hint: &SafeText) -> SafeText {
+    if hint.is_empty() {
+        return error.clone();
+    }
+    let end = if error.as_str().ends_with(['.', '!', '?']) {
+        ""
+    } else {
+        "."
+    };
+    SafeText::prose(&format!("{error}{end} {hint}"))
 }
 
 /// The conversation of an account that a person means: by id, else by name, else by the beginning

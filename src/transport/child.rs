@@ -15,6 +15,7 @@ use bytes::BytesMut;
 use lines::{Line, Lines, Tail, utf8};
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use std::fs::File;
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -79,6 +80,7 @@ pub async fn start(spec: &ChildSpec) -> Result<Link, CloseReason> {
     ));
     let errors = tokio::spawn(read_tail(stderr, tail.clone(), errors_done));
     let writer = tokio::spawn(write(stdin, outgoing, spec.stop_line.clone(), ended));
+    let log = Log(tail.clone());
     let supervisor = tokio::spawn(supervise(
         Group { child, _lock: lock },
         arrivals,
@@ -88,7 +90,23 @@ pub async fn start(spec: &ChildSpec) -> Result<Link, CloseReason> {
         errors_end,
     ));
     link.tasks.0.extend([supervisor, reader, errors, writer]);
+    link.log = Some(log);
     Ok(link)
+}
+
+/// What a process wrote last on standard error, to be read while it runs.
+pub(super) struct Log(Arc<Mutex<Tail>>);
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Log(..)")
+    }
+}
+
+impl Log {
+    pub(super) fn text(&self) -> String {
+        self.0.lock().map(|tail| tail.text()).unwrap_or_default()
+    }
 }
 
 fn cannot_start(what: String) -> CloseReason {

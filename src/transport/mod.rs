@@ -43,6 +43,8 @@ pub struct Link {
     outgoing: mpsc::Sender<Outgoing>,
     probes: mpsc::Sender<Duration>,
     tasks: Tasks,
+    /// What a process writes beside its frames.
+    log: Option<child::Log>,
 }
 
 /// A frame could not be taken now.
@@ -99,6 +101,12 @@ impl Link {
     /// Waits until the writer can take a frame, or the link is ending.
     pub async fn room(&self) {
         let _ = self.outgoing.reserve().await;
+    }
+
+    /// The end of what the process at the other end wrote on standard error; empty where there is
+    /// none.
+    pub fn log(&self) -> String {
+        self.log.as_ref().map(child::Log::text).unwrap_or_default()
     }
 
     /// Asks the peer for a sign of life; without one within this time the link ends as silent.
@@ -188,6 +196,7 @@ fn link() -> (Link, Ends) {
             outgoing,
             probes,
             tasks: Tasks::default(),
+            log: None,
         },
         Ends {
             arrivals: Arrivals {

@@ -276,6 +276,7 @@ impl Desk {
             Some(Overlay::Media { .. }) => "media",
             Some(Overlay::Theme { .. }) => "theme",
             Some(Overlay::Wizard(_)) => "wizard",
+            Some(Overlay::Choices { .. }) => "choices",
             Some(_) => "other",
         }
     }
@@ -392,6 +393,12 @@ pub fn say(effect: &Effect, words: &mut Vec<String>) {
                 format!("auto-approve {on}")
             }
             Command::Model(ModelCommand::LoadCatalog { .. }) => "load models".to_owned(),
+            Command::Invoke {
+                function,
+                subject,
+                argument,
+                ..
+            } => format!("invoke {function} {subject:?} {argument:?}"),
             Command::Search(query) => format!("ask the server for {:?}", query.text),
             other => format!("{other:?}"),
         }),

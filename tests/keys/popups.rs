@@ -33,6 +33,75 @@ fn a_theme_is_shown_before_it_is_kept() {
 }
 
 #[test]
+fn what_a_function_is_about_is_chosen_and_not_typed() {
+    let mut desk = Desk::new();
+    desk.home().account.capabilities.functions = vec![ServerFunction {
+        name: "follow".to_owned(),
+        title: "Follow-up to an agent",
+        argument_hint: "",
+    }];
+    let given = |desk: &mut Desk| {
+        desk.press("ctrl-p").text("Follow-up").press("enter");
+        let command = desk
+            .effects
+            .iter()
+            .find_map(|effect| match effect {
+                Effect::Command { id, .. } => Some(*id),
+                _ => None,
+            })
+            .unwrap();
+        assert!(has(&desk.said(), "invoke follow None \"\""));
+        let row = |label: &str, function: &str, hint| ServerChoice {
+            label: label.into(),
+            function: function.to_owned(),
+            subject: Some(format!("id of {label}")),
+            argument_hint: hint,
+            ..ServerChoice::default()
+        };
+        let rows = vec![
+            row("Nightly check", "follow", "the message"),
+            row("Old plans", "show", ""),
+            row("Nothing to see", "", ""),
+        ];
+        desk.event(Event::Account {
+            account: "home".into(),
+            event: Box::new(AccountEvent::live(Topic::Outcome {
+                command,
+                outcome: CommandOutcome::Done(Reply::Choices {
+                    title: "Which one?".into(),
+                    rows,
+                }),
+            })),
+        });
+        assert_eq!(desk.popup(), "choices");
+    };
+    given(&mut desk);
+    desk.text("night");
+    assert_eq!(desk.labels(), ["Nightly check"]);
+    desk.press("enter");
+    assert_eq!(desk.popup(), "prompt");
+    desk.press("enter");
+    assert_eq!(desk.popup(), "prompt", "it has to be typed");
+    desk.text("and the images?").press("enter");
+    let said = desk.said();
+    assert!(
+        has(
+            &said,
+            "invoke follow Some(\"id of Nightly check\") \"and the images?\""
+        ),
+        "{said:?}"
+    );
+    assert_eq!(desk.popup(), "");
+    given(&mut desk);
+    desk.press("down enter");
+    assert!(has(&desk.said(), "invoke show Some(\"id of Old plans\") \"\""));
+    given(&mut desk);
+    desk.text("nothing").press("enter");
+    assert_eq!(desk.popup(), "choices", "nothing can be asked about it");
+    assert!(desk.said().iter().all(|word| !word.starts_with("invoke")));
+}
+
+#[test]
 fn auto_approve_is_asked_about_and_goes_off_at_once() {
     let mut desk = Desk::new();
     desk.press("ctrl-x y enter");

@@ -469,6 +469,7 @@ pub fn command(line: &str) -> Command {
                 .filter(|id| *id != "-")
                 .map(|id| id.as_str().into()),
             argument: arg(3),
+            subject: words.get(4).cloned(),
         },
         other => panic!("no such command: {other}"),
     }
@@ -557,6 +558,7 @@ pub fn outputs(lab: &mut Lab, line: &str) -> Vec<Output> {
             lab.input(Input::Deadline)
         }
         "secret" => lab.input(Input::SecretRenewed(Secret::new(rest.to_owned()))),
+        "log" => lab.input(Input::Log(words(rest).concat())),
         "http" => {
             let (_, rest) = rest.split_once(' ').unwrap();
             let (status, body) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -666,6 +668,7 @@ pub fn output_lines(output: &Output) -> Vec<String> {
             format!("= run tool {call} {name} {input} within {deadline:?}")
         }
         Output::WantSecret => "= want secret".to_owned(),
+        Output::WantLog => "= want log".to_owned(),
         Output::Close { last, grace, retry } => {
             let mut line = format!("= close, dial {retry:?}");
             if let Some(last) = last {
@@ -1244,6 +1247,22 @@ fn topic_line(topic: &Topic) -> String {
                         line
                     }
                     Reply::Document { title, body } => format!("done, {title:?} {body:?}"),
+                    Reply::Choices { title, rows } => {
+                        let mut line = format!("done, {title:?} of {}", rows.len());
+                        for row in rows {
+                            let _ = write!(
+                                line,
+                                "\n    {:?} {:?}{} for {:?} {:?} {:?}",
+                                row.label,
+                                row.detail,
+                                optional("at", row.at_ms.map(time)),
+                                row.function,
+                                row.subject.as_deref().unwrap_or("-"),
+                                row.argument_hint,
+                            );
+                        }
+                        line
+                    }
                     Reply::Uploaded {
                         transfer,
                         attachment,

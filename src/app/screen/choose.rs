@@ -8,7 +8,7 @@ use crate::app::commands::issue;
 use crate::app::state::{MediaThen, Pending, State};
 use crate::app::{Effect, actions, media};
 use crate::domain::{
-    AccountId, Command, ConversationId, Entry, Lookup, ModelChoice, ModelCommand, Moment, Scope,
+    AccountId, Command, ConversationId, Entry, Lookup, ModelChoice, ModelCommand, Moment, Scope, ServerChoice,
 };
 use crate::text::SafeText;
 
@@ -75,6 +75,21 @@ pub fn choose(state: &mut State, now: Moment, then: Then) -> Vec<Effect> {
             Vec::new()
         }
         Then::Function(account, name, hint) => function(state, account, name, hint),
+        Then::Choice(account, row) => {
+            let ServerChoice {
+                label,
+                function,
+                subject,
+                argument_hint,
+                ..
+            } = *row;
+            if argument_hint.is_empty() {
+                close_all(state);
+                return invoke(state, &account, function, subject, String::new());
+            }
+            ask_argument(state, account, label, function, subject, argument_hint);
+            Vec::new()
+        }
         Then::Code(key, at) => {
             let block = rows::entry(state, key)
                 .and_then(Entry::message)
@@ -150,7 +165,7 @@ fn function(
 ) -> Vec<Effect> {
     if hint.is_empty() {
         close_all(state);
-        return invoke(state, &account, name, String::new());
+        return invoke(state, &account, name, None, String::new());
     }
     let title = state
         .account(&account)
@@ -162,6 +177,18 @@ fn function(
             || SafeText::label(&name),
             |known| SafeText::from(known.title),
         );
+    ask_argument(state, account, title, name, None, hint);
+    Vec::new()
+}
+
+fn ask_argument(
+    state: &mut State,
+    account: AccountId,
+    title: SafeText,
+    function: String,
+    subject: Option<String>,
+    hint: &'static str,
+) {
     push(
         state,
         Overlay::Prompt(Prompt {
@@ -170,10 +197,9 @@ fn function(
             hint: SafeText::from(hint),
             error: None,
             is_secret: false,
-            then: Prompted::FunctionArgument(account, name),
+            then: Prompted::FunctionArgument(account, function, subject),
         }),
     );
-    Vec::new()
 }
 
 /// Asks the server for one of its functions.
@@ -181,6 +207,7 @@ pub fn invoke(
     state: &mut State,
     account: &AccountId,
     function: String,
+    subject: Option<String>,
     argument: String,
 ) -> Vec<Effect> {
     let conversation = state
@@ -194,6 +221,7 @@ pub fn invoke(
         Command::Invoke {
             function,
             conversation,
+            subject,
             argument,
         },
         Pending::Other("The server did not do it"),

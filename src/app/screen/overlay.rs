@@ -1,7 +1,7 @@
 //! Popups: a stack of plain values, the top-most takes the keys.
 
 use crate::domain::{
-    AccountId, ConversationId, DecisionId, MessageKey, ModelCatalog, Moment, SearchHit,
+    AccountId, ConversationId, DecisionId, MessageKey, ModelCatalog, Moment, SearchHit, ServerChoice,
 };
 use crate::text::SafeText;
 
@@ -94,6 +94,14 @@ pub enum Overlay {
     /// Functions of the server without a key of their own.
     Functions {
         account: AccountId,
+        list: List,
+    },
+    /// What a function of the server gave to choose from.
+    Choices {
+        account: AccountId,
+        title: SafeText,
+        rows: Vec<ServerChoice>,
+        filter: Line,
         list: List,
     },
     /// Which link of an entry is opened.
@@ -203,7 +211,8 @@ pub enum Prompted {
     Icon(AccountId, ConversationId),
     ModelFreeText(AccountId, ConversationId),
     ProfileDirectory(AccountId, ConversationId),
-    FunctionArgument(AccountId, String),
+    /// For a function, and what was chosen for it before.
+    FunctionArgument(AccountId, String, Option<String>),
     Secret(AccountId),
 }
 

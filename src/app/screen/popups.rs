@@ -23,7 +23,8 @@ pub fn context(overlay: &Overlay) -> Context {
         | Overlay::Search(_)
         | Overlay::Help { .. }
         | Overlay::Inspector { .. }
-        | Overlay::Inputs { .. } => Context::Filter,
+        | Overlay::Inputs { .. }
+        | Overlay::Choices { .. } => Context::Filter,
         Overlay::Prompt(_) => Context::Line,
         Overlay::Wizard(wizard) if wizard.kind.is_some() => Context::Line,
         Overlay::Confirm(_) => Context::Confirm,
@@ -100,6 +101,7 @@ pub fn list_mut(overlay: &mut Overlay) -> Option<&mut List> {
         | Overlay::Welcome { list }
         | Overlay::Inputs { list, .. }
         | Overlay::Functions { list, .. }
+        | Overlay::Choices { list, .. }
         | Overlay::CodeBlocks { list, .. }
         | Overlay::Links { list, .. }
         | Overlay::Profile { list, .. } => Some(list),
@@ -137,7 +139,8 @@ pub fn line_mut(overlay: &mut Overlay) -> Option<&mut Line> {
         | Overlay::Models { filter, .. }
         | Overlay::Help { filter, .. }
         | Overlay::Inspector { filter, .. }
-        | Overlay::Inputs { filter, .. } => Some(filter),
+        | Overlay::Inputs { filter, .. }
+        | Overlay::Choices { filter, .. } => Some(filter),
         Overlay::Search(popup) => Some(&mut popup.query),
         Overlay::Prompt(prompt) => Some(&mut prompt.line),
         Overlay::Decision(popup) => popup.typing.as_mut(),
@@ -218,6 +221,7 @@ pub fn perform(state: &mut State, now: Moment, action: Action) -> Option<Vec<Eff
         | Overlay::Welcome { .. }
         | Overlay::Inputs { .. }
         | Overlay::Functions { .. }
+        | Overlay::Choices { .. }
         | Overlay::CodeBlocks { .. }
         | Overlay::Links { .. }
         | Overlay::Profile { .. }

@@ -165,9 +165,13 @@ pub fn entered(
             }
             choose::set_profile(state, None, None, Some(directory))
         }
-        Prompted::FunctionArgument(account, function) => {
+        Prompted::FunctionArgument(account, function, subject) => {
+            if text.is_empty() {
+                return Err("Type it first.".into());
+            }
+            let argument = text.to_owned();
             close_all(state);
-            choose::invoke(state, &account, function, text.to_owned())
+            choose::invoke(state, &account, function, subject, argument)
         }
         Prompted::Secret(account) => {
             let secret = Secret::new(needed("The secret")?);

@@ -10,6 +10,7 @@ use crate::app::state::{AccountState, State};
 use crate::domain::{
     AccountId, AttachmentId, AttachmentState, ConversationId, DecisionId, Delivery, Entry,
     EntryBody, Grant, MessageKey, ModelChoice, Moment, Question, SearchHit,
+    ServerChoice,
 };
 use crate::text::SafeText;
 
@@ -54,6 +55,8 @@ pub enum Then {
     Input(String),
     /// A function of the server, and what may be typed as its argument.
     Function(AccountId, String, &'static str),
+    /// A row of a list that the server gave.
+    Choice(AccountId, Box<ServerChoice>),
     Code(MessageKey, usize),
     /// A link; it is shown whole and asked about before it is opened.
     Link(String),
@@ -180,6 +183,22 @@ pub fn rows(state: &State, overlay: &Overlay) -> Vec<ListRow> {
                 .with_detail(function.argument_hint)
             })
             .collect(),
+        Overlay::Choices {
+            account,
+            rows,
+            filter,
+            ..
+        } => {
+            let rows = rows.iter().map(|row| {
+                let then = Then::Choice(account.clone(), Box::new(row.clone()));
+                ListRow {
+                    at_ms: row.at_ms,
+                    is_refused: row.function.is_empty(),
+                    ..ListRow::new(row.label.clone(), then).with_detail(&row.detail)
+                }
+            });
+            filtered(&filter.text, rows.collect())
+        }
         Overlay::CodeBlocks { key, .. } => code_rows(state, *key),
         Overlay::Links { key, .. } => entry(state, *key)
             .and_then(Entry::message)

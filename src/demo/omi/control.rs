@@ -18,6 +18,13 @@ pub(super) const TOOLS: [&str; 8] = [
     "get_desktop_open_loops",
 ];
 
+/// Bytes of the rows in one list of sessions.
+const ANSWER: usize = 6 * 1024;
+/// How long before its first use a new conversation was greeted, in milliseconds.
+const GREETED_BEFORE: u64 = 2_000;
+/// How long an agent in the background works, in milliseconds.
+const CHILD: u64 = 20_000;
+
 /// Requests the runtime knows; anything else is a line on standard error.
 pub(super) const KNOWN: [&str; 32] = [
     "query",
@@ -226,7 +233,9 @@ impl Omi {
             .any(|c| c.owner.is_some() && !c.is_empty());
         let welcome = self.setup.library.welcome();
         if let Some(welcome) = welcome.filter(|_| created && self.readings.greets && !greeted) {
-            self.append(place, &welcome, "notification");
+            // Whoever opens a conversation with a question asked it just now: the greeting was first.
+            let at = self.desk.wall().saturating_sub(GREETED_BEFORE);
+            self.append_at(place, &welcome, "notification", at);
         }
         self.reconcile(place);
     }
@@ -509,59 +518,84 @@ impl Omi {
                     .and_then(Value::as_u64)
                     .unwrap_or(50)
                     .min(200);
-                let mut sessions: Vec<&Session> = self.sessions.iter().collect();
-                sessions.sort_by_key(|s| std::cmp::Reverse(s.updated));
-                let rows: Vec<Value> = sessions
+                let before = input.get("beforeUpdatedAtMs").and_then(Value::as_u64);
+                let kind = text(input, "surfaceKind");
+                let mut rows: Vec<Value> = self
+                    .session_rows()
                     .into_iter()
-                    .take(limit as usize)
-                    .filter_map(|session| {
-                        let conversation = self
-                            .conversations
-                            .iter()
-                            .find(|c| c.id == session.conversation)?;
-                        Some(json!({
-                            "sessionId": session.id,
-                            "conversationId": session.conversation,
-                            "title": session.title,
-                            "status": "open",
-                            "surfaceKind": conversation.surface.kind,
-                            "externalRefKind": conversation.surface.ref_kind,
-                            "externalRefId": conversation.surface.ref_id,
-                            "adapterId": session.adapter,
-                            "updatedAtMs": session.updated,
-                        }))
+                    .filter(|row| kind.is_empty() || row["session"]["surfaceKind"] == *kind)
+                    .filter(|row| {
+                        before.is_none_or(|before| {
+                            row["session"]["updatedAtMs"].as_u64() < Some(before)
+                        })
                     })
                     .collect();
-                Ok(json!({"sessions": rows}))
+                rows.sort_by_key(|row| std::cmp::Reverse(row["session"]["updatedAtMs"].as_u64()));
+                let fetched = rows.len().min(limit as usize);
+                rows.truncate(fetched);
+                // The answer is kept short, whatever was asked for.
+                let returned = (1..=rows.len())
+                    .rev()
+                    .find(|n| json!(rows[..*n]).to_string().len() <= ANSWER)
+                    .unwrap_or(0);
+                rows.truncate(returned);
+                Ok(json!({
+                    "sessions": rows,
+                    "truncated": returned < fetched,
+                    "returned_session_count": returned,
+                    "fetched_session_count": fetched,
+                }))
             }
             "get_agent_run" => {
                 let id = needed("runId")?;
-                let active = self
-                    .active_runs()
-                    .into_iter()
-                    .find(|run| run["runId"] == id);
-                active
-                    .or_else(|| self.ended.get(&id).cloned())
-                    .map(|run| json!({"run": run}))
+                self.run_details(&id)
                     .ok_or(("run_not_found", format!("No run {id}")))
             }
             "cancel_agent_run" => {
                 let id = needed("runId")?;
-                Ok(json!({"cancelled": self.cancel_run(&id)}))
+                let accepted = self.cancel_run(&id) || self.cancel_child(&id);
+                let details = self
+                    .run_details(&id)
+                    .ok_or(("run_not_found", format!("No run {id}")))?;
+                Ok(json!({
+                    "cancellation": {"accepted": accepted, "dispatchAttempted": accepted,
+                        "adapterAcknowledged": false},
+                    "run": details["run"],
+                    "attempts": [],
+                }))
             }
             "spawn_agent" => {
                 let objective = needed("objective")?;
                 let session = self.id("ses");
-                let run = self.run_at_once(&session, &objective);
-                Ok(json!({"sessionId": session, "runId": run, "status": "running"}))
+                let cwd = match text(input, "cwd") {
+                    cwd if cwd.is_empty() => self.artifacts.clone(),
+                    cwd => cwd,
+                };
+                let title = match text(input, "title") {
+                    title if title.is_empty() => format!("Background: {objective}"),
+                    title => title,
+                };
+                let run = self.begin_child(&session, &title, &objective, &cwd, CHILD);
+                let agent = self.run_details(&run).unwrap_or_default();
+                Ok(json!({"requestedAgentCount": 1, "agents": [agent], "delegation": null,
+                    "session": agent["session"], "run": agent["run"], "attempt": null}))
             }
             "send_agent_message" => {
                 let (session, prompt) = (needed("sessionId")?, needed("prompt")?);
-                let run = self.run_at_once(&session, &prompt);
-                Ok(json!({"run": self.ended.get(&run)}))
+                let known = self
+                    .session_rows()
+                    .into_iter()
+                    .find(|row| row["session"]["sessionId"] == *session)
+                    .ok_or(("session_not_found", format!("No session {session}")))?;
+                let title = known["session"]["title"].as_str().unwrap_or("").to_owned();
+                let run = self.begin_child(&session, &title, &prompt, "", 0);
+                let details = self.run_details(&run).unwrap_or_default();
+                let said = details["run"]["finalText"].clone();
+                Ok(json!({"session": known["session"], "run": details["run"],
+                    "terminalStatus": "succeeded", "text": said, "artifacts": []}))
             }
             "inspect_agent_artifacts" => Ok(json!({"artifacts": []})),
-            "list_desktop_action_queue" => Ok(json!({"items": []})),
+            "list_desktop_action_queue" => Ok(json!({"actionQueue": []})),
             _ => Ok(json!({"openLoops": [
                 {"id": "loop-1", "title": "harbor 2.8: rollout not started", "since": "yesterday"},
                 {"id": "loop-2", "title": "#1729 waits for a second review", "since": "this morning"},

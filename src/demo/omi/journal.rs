@@ -524,11 +524,17 @@ impl Omi {
 
     /// A turn the runtime writes by itself.
     pub(super) fn append(&mut self, index: usize, content: &str, origin: &str) {
+        self.append_at(index, content, origin, self.desk.wall());
+    }
+
+    /// The same, said at another time.
+    pub(super) fn append_at(&mut self, index: usize, content: &str, origin: &str, at: u64) {
         let input = json!({
             "turnId": self.id("turn"),
             "role": "assistant",
             "origin": origin,
             "content": content,
+            "createdAtMs": at,
         });
         let now = self.desk.wall();
         let turn = projection(&self.conversations[index], &input, now);

@@ -5,6 +5,7 @@
 //! A connection of the engine is the life of a process: connecting starts it, disconnecting kills
 //! it. What a runtime keeps on its disk (sessions, journal) outlives the process; runs do not.
 
+mod children;
 mod control;
 mod journal;
 mod process;
@@ -70,6 +71,8 @@ pub struct Omi {
     background: Vec<Background>,
     /// Final texts and states of runs that ended, for the control tools.
     ended: BTreeMap<String, Value>,
+    /// Agents in the background, the oldest first.
+    children: Vec<children::Child>,
     owed: BTreeMap<String, Owed>,
     sources: BTreeMap<(String, String), Value>,
     counter: u64,
@@ -99,6 +102,7 @@ impl Omi {
             runs: Vec::new(),
             background: Vec::new(),
             ended: BTreeMap::new(),
+            children: Vec::new(),
             owed: BTreeMap::new(),
             sources: BTreeMap::new(),
             counter: 0,
@@ -235,6 +239,8 @@ impl Omi {
         self.has_token = false;
         self.runs.clear();
         self.background.clear();
+        let wall = self.desk.wall();
+        self.children.retain(|child| child.is_over(wall));
         self.owed.clear();
         if self.is_rust() {
             self.sessions.clear();

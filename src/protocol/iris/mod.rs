@@ -475,8 +475,8 @@ impl Driver for Iris {
             }
             Input::SecretRenewed(secret) => self.renew_secret(now, secret),
             Input::Deadline => self.on_deadline(now),
-            // There is no HTTP and there are no local tools in this protocol.
-            Input::HttpReply(_) | Input::ToolFinished { .. } => {}
+            // There is no HTTP, no process and no local tool in this protocol.
+            Input::HttpReply(_) | Input::ToolFinished { .. } | Input::Log(_) => {}
         }
     }
 

@@ -135,6 +135,10 @@ impl Chat {
         }
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(super) fn origin(&self) -> &'static str {
         if self.is_main {
             "typed_chat"

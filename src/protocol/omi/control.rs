@@ -1,20 +1,19 @@
 //! What can be asked of a runtime by name: lists of sessions and runs, agents in the background, what
-//! waits for the person, and what the agent knows. The answers are shown as documents, which
-//! `documents` writes.
+//! waits for the person, and what the agent knows. What is meant is chosen from a list (`listing`);
+//! the answers are shown as documents, which `documents` writes.
 
+use super::listing::Aim;
 use super::{Asked, Omi, documents, word};
 use crate::domain::{
     CommandId, CommandOutcome, ConversationId, Moment, RefusalCode, Reply, ServerFunction,
 };
-use crate::protocol::decode::{bounded, short};
+use crate::protocol::decode::bounded;
 use crate::text::SafeText;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 /// Bytes of a document.
 const DOCUMENT: usize = 256 * 1024;
-/// Conversations that are taken in from the runtime at once.
-const FOUND: usize = 200;
 /// Functions that need no control tool.
 const CONTEXT: &str = "context";
 const FRESH: &str = "fresh_session";
@@ -29,15 +28,11 @@ const OWN: [Row; 2] = [
 
 const TOOLS: [Row; 10] = [
     ("list_agent_sessions", "Omi: sessions of the agent", ""),
-    (
-        "get_agent_run",
-        "Omi: one run of the agent",
-        "id of the run",
-    ),
+    ("get_agent_run", "Omi: one run of the agent", ""),
     (
         "cancel_agent_run",
         "Omi: stop a run in the background",
-        "id of the run",
+        "",
     ),
     (
         "spawn_agent",
@@ -47,22 +42,24 @@ const TOOLS: [Row; 10] = [
     (
         "send_agent_message",
         "Omi: follow-up to an agent in the background",
-        "id of the session, then the message",
+        "",
     ),
     (
         "inspect_agent_artifacts",
         "Omi: files of this conversation",
-        "id of a run; nothing for this conversation",
+        "",
     ),
     (
         "read_tool_output",
         "Omi: a tool output that was cut",
-        "id of the artifact",
+        "",
     ),
     ("list_desktop_action_queue", "Omi: what waits for you", ""),
     ("get_desktop_open_loops", "Omi: open loops", ""),
     ("build_desktop_awareness_snapshot", "Omi: what goes on", ""),
 ];
+/// A field that newer runtimes need for some functions, and older ones refuse.
+const ORIGIN: &str = "originSurfaceKind";
 
 /// What this runtime can be asked.
 pub(super) fn functions(tools: &[String]) -> Vec<ServerFunction> {
@@ -79,6 +76,38 @@ pub(super) fn functions(tools: &[String]) -> Vec<ServerFunction> {
         .collect()
 }
 
+/// A control tool that was called.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) command: CommandId,
+    /// What the person asked for.
+    pub(super) function: String,
+    /// The tool that is called for it.
+    name: String,
+    input: Value,
+}
+
+impl Call {
+    /// It answers when an agent has answered.
+    pub(super) fn is_long(&self) -> bool {
+        self.function == "send_agent_message"
+    }
+}
+
+fn may_want_origin(function: &str) -> bool {
+    matches!(function, "send_agent_message" | "spawn_agent")
+}
+
+/// Why a tool did nothing.
+pub(super) fn reason(value: &Value) -> &str {
+    value
+        .pointer("/error/message")
+        .or_else(|| value.get("error"))
+        .and_then(Value::as_str)
+        .filter(|words| !words.trim().is_empty())
+        .unwrap_or("The runtime did not say why.")
+}
+
 impl Omi {
     pub(super) fn invoke(
         &mut self,
@@ -86,6 +115,7 @@ impl Omi {
         id: CommandId,
         function: &str,
         conversation: Option<&ConversationId>,
+        subject: Option<&str>,
         argument: &str,
     ) {
         match function {
@@ -101,20 +131,46 @@ impl Omi {
                 "This runtime has no such function.",
             );
         }
-        let input = match self.input_of(function, conversation, argument) {
+        let is_list = matches!(
+            function,
+            "list_agent_sessions" | "get_agent_run" | "cancel_agent_run" | "send_agent_message"
+        );
+        if is_list && subject.is_none() && argument.is_empty() {
+            let function = function.to_owned();
+            let aim = Aim::Choose {
+                command: id,
+                function,
+            };
+            return self.ask_agents(now, aim);
+        }
+        let input = match self.input_of(function, conversation, subject, argument) {
             Ok(input) => input,
             Err(words) => return self.refuse(id, RefusalCode::BadRequest, words),
         };
-        let line = json!({"type": "direct_control_tool", "name": function, "input": input});
-        let function = function.to_owned();
-        self.ask(
-            now,
-            line,
-            Asked::Control {
-                command: id,
-                function,
-            },
-        );
+        // An output to read is chosen among those that were kept.
+        let name = match (function, input.get("artifactId")) {
+            ("read_tool_output", None) => "inspect_agent_artifacts",
+            _ => function,
+        };
+        let call = Call {
+            command: id,
+            function: function.to_owned(),
+            name: name.to_owned(),
+            input,
+        };
+        self.call(now, call);
+    }
+
+    fn call(&mut self, now: Moment, mut call: Call) {
+        if self.session.wants_origin && may_want_origin(&call.function) {
+            call.input[ORIGIN] = json!("agent_control");
+        }
+        let line = json!({
+            "type": "direct_control_tool",
+            "name": call.name,
+            "input": call.input,
+        });
+        self.ask(now, line, Asked::Control(Box::new(call)));
     }
 
     /// The input of a control tool. The lists of its fields are closed.
@@ -122,68 +178,80 @@ impl Omi {
         &self,
         function: &str,
         conversation: Option<&ConversationId>,
+        subject: Option<&str>,
         argument: &str,
     ) -> Result<Value, &'static str> {
-        let needed = |words| match argument {
-            "" => Err(words),
-            argument => Ok(argument),
-        };
+        let chosen = subject.unwrap_or(argument);
         Ok(match function {
-            "get_agent_run" | "cancel_agent_run" => {
-                json!({"runId": needed("Type the id of the run; the sessions show it.")?})
-            }
-            "spawn_agent" => {
-                let objective = needed("Type what the agent has to do.")?;
-                json!({"objective": objective, "cwd": self.directory})
-            }
-            "send_agent_message" => {
-                let (session, prompt) = argument
-                    .split_once(char::is_whitespace)
-                    .ok_or("Type the id of the session, then the message.")?;
-                json!({"sessionId": session, "prompt": prompt.trim()})
-            }
-            "read_tool_output" => {
-                json!({"artifactId": needed("Type the id of the artifact.")?})
-            }
-            "inspect_agent_artifacts" if argument.is_empty() => {
+            "get_agent_run" | "cancel_agent_run" => json!({"runId": chosen}),
+            "spawn_agent" if argument.is_empty() => return Err("Type what the agent has to do."),
+            "spawn_agent" => json!({"objective": argument, "cwd": self.directory}),
+            "send_agent_message" => match subject {
+                Some(_) if argument.is_empty() => return Err("Type the message."),
+                Some(session) => json!({"sessionId": session, "prompt": argument}),
+                None => return Err("Choose the agent first."),
+            },
+            "read_tool_output" if !chosen.is_empty() => json!({"artifactId": chosen}),
+            "read_tool_output" | "inspect_agent_artifacts" => {
                 let session = conversation
                     .and_then(|id| self.chats.all.get(id))
                     .and_then(|chat| chat.session.as_ref())
-                    .ok_or("Open the conversation first, or type the id of a run.")?;
+                    .ok_or("Open the conversation first.")?;
                 json!({"sessionId": session})
             }
-            "inspect_agent_artifacts" => json!({"runId": argument}),
             _ => json!({}),
         })
     }
 
-    pub(super) fn on_control_result(&mut self, line: &Map<String, Value>) {
-        let result = word(line, "result");
-        let value = serde_json::from_str::<Value>(result)
-            .unwrap_or_else(|_| Value::String(result.to_owned()));
+    pub(super) fn on_control_result(&mut self, now: Moment, line: &Map<String, Value>) {
+        let value = match line.get("result") {
+            // The protocol says a text with JSON in it; one that is JSON already is as good.
+            Some(Value::String(text)) => serde_json::from_str::<Value>(text)
+                .unwrap_or_else(|_| Value::String(text.to_owned())),
+            Some(other) => other.clone(),
+            None => Value::Null,
+        };
         match self.pending.take(word(line, "requestId")) {
-            Some(Asked::Control { command, function }) => self.show(command, &function, &value),
-            Some(Asked::Lost) => self.adopt_found(&value),
+            Some(Asked::Control(call)) => self.on_called(now, *call, &value),
+            Some(Asked::Agents(listing)) => self.on_agents(now, *listing, &value),
             _ => self.unasked(line, "a result of a function"),
         }
     }
 
-    fn show(&mut self, command: CommandId, function: &str, value: &Value) {
+    fn on_called(&mut self, now: Moment, call: Call, value: &Value) {
         if value.get("ok").and_then(Value::as_bool) == Some(false) {
-            let words = value
-                .pointer("/error/message")
-                .and_then(Value::as_str)
-                .unwrap_or("The runtime did not say why.");
-            return self.refuse(command, RefusalCode::ServerFailed, words);
+            let words = reason(value);
+            if words.contains(ORIGIN) && may_want_origin(&call.function) && !self.session.wants_origin
+            {
+                self.session.wants_origin = true;
+                return self.call(now, call);
+            }
+            return self.refuse(call.command, RefusalCode::ServerFailed, words);
         }
         let title = TOOLS
             .iter()
-            .find(|(name, ..)| *name == function)
-            .map_or(function, |(_, title, _)| title);
-        self.show_document(command, title, &documents::of_value(value));
+            .find(|(name, ..)| *name == call.function)
+            .map_or(call.function.as_str(), |(_, title, _)| title);
+        let body = match call.function.as_str() {
+            "read_tool_output" if call.name != call.function => {
+                return self.offer_artifacts(call.command, value);
+            }
+            "read_tool_output" => documents::of_output(value),
+            "get_agent_run" | "send_agent_message" => documents::of_run(value, now),
+            "cancel_agent_run" => documents::of_stop(value),
+            "spawn_agent" => {
+                let objective = call.input["objective"].as_str().unwrap_or_default();
+                self.note_started(value, objective);
+                "It works in the background and acts without asking. **Omi: one run of the agent** \
+                 shows how far it is."
+                    .to_owned()
+            }
+            _ => documents::of_value(value, now),
+        };
+        self.show_document(call.command, title, &body);
     }
 
-    fn show_document(&mut self, command: CommandId, title: &str, body: &str) {
+    pub(super) fn show_document(&mut self, command: CommandId, title: &str, body: &str) {
         let body = match body.trim() {
             "" => "Nothing.",
             body => body,
@@ -193,45 +261,6 @@ impl Omi {
             body: SafeText::prose(&bounded(body, DOCUMENT)),
         };
         self.finish(command, CommandOutcome::Done(reply));
-    }
-
-    /// Looks for conversations that this program no longer knows: its store may be a new one.
-    pub(super) fn look_for_lost(&mut self, now: Moment) {
-        let name = "list_agent_sessions";
-        if self.session.control_tools.iter().any(|tool| tool == name) {
-            let input = json!({"surfaceKind": "task_chat", "limit": FOUND});
-            let line = json!({"type": "direct_control_tool", "name": name, "input": input});
-            self.ask(now, line, Asked::Lost);
-        }
-    }
-
-    fn adopt_found(&mut self, value: &Value) {
-        let found: Vec<(ConversationId, String)> = value
-            .get("sessions")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_object)
-            .take(FOUND)
-            // Some runtimes put the session of a row into a field of its own.
-            .map(|row| row.get("session").and_then(Value::as_object).unwrap_or(row))
-            .filter(|row| {
-                word(row, "surfaceKind") == "task_chat" && word(row, "externalRefKind") == "task"
-            })
-            .filter_map(|row| {
-                let id = word(row, "externalRefId");
-                let name = match word(row, "title").trim() {
-                    "" => "Conversation",
-                    name => name,
-                };
-                (!id.is_empty()).then(|| (ConversationId::from(id), short(name)))
-            })
-            .collect();
-        for (id, name) in found {
-            if self.chats.is_unknown(&id) {
-                self.adopt(id, &name);
-            }
-        }
     }
 
     /// The adapter forgets its session; the journal stays. No answer comes.
@@ -262,6 +291,20 @@ impl Omi {
             "The agent no longer remembers this conversation by itself. The history stays, and the \
              runtime may tell it the newest part of it.",
         );
+    }
+
+    /// A session ended in the runtime: the next use of its conversation resolves it anew. The answer
+    /// to a request of ours names the session that is gone already.
+    pub(super) fn on_invalidated(&mut self, line: &Map<String, Value>) {
+        let session = word(line, "sessionId");
+        if session.is_empty() || line.get("invalidated") == Some(&Value::Bool(false)) {
+            return;
+        }
+        for chat in self.chats.all.values_mut() {
+            if chat.session.as_deref() == Some(session) {
+                chat.session = None;
+            }
+        }
     }
 
     fn ask_context(&mut self, now: Moment, id: CommandId, conversation: Option<&ConversationId>) {
@@ -298,7 +341,7 @@ impl Omi {
         self.ask(now, line, Asked::Snapshot { command });
     }
 
-    pub(super) fn on_context_snapshot(&mut self, line: &Map<String, Value>) {
+    pub(super) fn on_context_snapshot(&mut self, now: Moment, line: &Map<String, Value>) {
         let Some(Asked::Snapshot { command }) = self.pending.take(word(line, "requestId")) else {
             return self.unasked(line, "a context");
         };
@@ -307,7 +350,7 @@ impl Omi {
             .get("snapshot")
             .and_then(Value::as_object)
             .unwrap_or(&empty);
-        let body = documents::of_context(snapshot, self.session.defaults.as_ref());
+        let body = documents::of_context(snapshot, self.session.defaults.as_ref(), now);
         self.show_document(command, "What the agent knows", &body);
     }
 

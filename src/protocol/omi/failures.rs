@@ -59,6 +59,9 @@ const BEGINNINGS: [(&str, Fault, Option<&str>); 5] = [
     ),
 ];
 
+/// Lines of the runtime's log that stand beside a failure.
+const LOG_LINES: usize = 8;
+
 /// What went wrong, as far as it decides what to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
@@ -115,6 +118,24 @@ impl Fault {
     }
 }
 
+/// The end of a log, short enough to be read beside a failure.
+fn last_lines(log: &str) -> String {
+    let lines: Vec<&str> = log
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let shown: Vec<String> = lines[lines.len().saturating_sub(LOG_LINES)..]
+        .iter()
+        .map(|line| crate::text::truncate(line.trim_end(), 300).to_string())
+        .collect();
+    shown.join("\n")
+}
+
+/// Whether a failure is explained by what the runtime wrote on standard error.
+pub(super) fn needs_log(line: &Map<String, Value>) -> bool {
+    matches!(word(line, "type"), "result" | "error") && Fault::of(line) == Fault::CannotStart
+}
+
 fn is_authority(failure: &Map<String, Value>) -> bool {
     word(failure, "code").contains("authority")
 }
@@ -163,15 +184,20 @@ impl Omi {
                  the conversation."
             }
             Fault::CannotStart => {
-                "The adapter does not start. Its reason is in the log of the runtime; correct its \
-                 command in the environment of the account, then connect again."
+                let todo = "The adapter does not start. Correct its command in the environment of \
+                            the account, then connect again.";
+                return match self.session.log.trim() {
+                    "" => todo.to_owned(),
+                    log => format!("{todo} The runtime wrote last:\n{}", last_lines(log)),
+                };
             }
             Fault::SetupNeeded => {
-                "The model behind the agent needs a key or a sign-in. Give the account its token, \
-                 or set the variable in its environment, then connect again."
+                "The model behind the agent needs a key or a token. Give the account its token \
+                 (`trialogue account login`, or `secret_command` in its configuration), or set \
+                 the key in its environment. Then send it again."
             }
             Fault::ToolResult => "A tool gave something that cannot be read. Send it again.",
-            Fault::StaleOwner => "The runtime is started anew. Send it again.",
+            Fault::StaleOwner => "The runtime is ended, to be started anew. Send it again then.",
             Fault::NoOwner => "The runtime was told again whose it is. Send it again.",
             Fault::TooOld => "Update the runtime, or leave files and pictures out.",
             Fault::Again => "Send it again.",
@@ -194,7 +220,8 @@ impl Omi {
                     Severity::Warning,
                     None,
                     "The Omi runtime runs for another owner",
-                    "It is started anew for this account. Nothing is sent a second time by itself.",
+                    "It is ended, and runs for this account when it is started again. Nothing is sent a \
+                     second time by itself.",
                 );
                 self.tell(event);
                 self.close(Retry::Soon);

@@ -47,6 +47,8 @@ struct Wanted {
     echo: Value,
     name: String,
     input: Value,
+    /// What running it does, as the runtime sorts it.
+    effect: String,
     until: Moment,
     place: Option<(ConversationId, RunId)>,
     row: ToolCallId,
@@ -138,6 +140,7 @@ impl Omi {
                 word(line, "runId"),
                 word(line, "invocationId")
             )),
+            effect: word(line, "effectClass").to_owned(),
             name,
         };
         let is_ours = self
@@ -166,7 +169,7 @@ impl Omi {
                 "the input is not the one that was recorded",
             );
         }
-        if word(line, "effectClass") == "read_only" {
+        if wanted.effect == "read_only" {
             return self.run_tool(now, wanted);
         }
         self.ask_for_tool(now, wanted);
@@ -194,7 +197,7 @@ impl Omi {
             tool: None,
             question: Question::Approval {
                 command: SafeText::command(&command),
-                description: "The agent wants to run one of your own tools.".into(),
+                description: what_it_does(&wanted.effect).into(),
                 may_be_cut: false,
                 takes_reason: false,
             },
@@ -366,6 +369,20 @@ impl Omi {
             self.host.questions.remove(&decision);
             self.say(Topic::Decision(DecisionEvent::Expired { decision, why }));
         }
+    }
+}
+
+/// What the person is told about a tool that is to run.
+fn what_it_does(effect: &str) -> &'static str {
+    match effect {
+        "idempotent_write" => {
+            "The agent wants to run one of your own tools. It changes something; run again it \
+             changes nothing more."
+        }
+        "non_idempotent_write" => {
+            "The agent wants to run one of your own tools. It changes something each time it runs."
+        }
+        _ => "The agent wants to run one of your own tools.",
     }
 }
 

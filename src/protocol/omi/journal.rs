@@ -72,7 +72,7 @@ impl Journal {
             is_failed: word(row, "status") == "failed",
             content: bounded(&content, TEXT_LIMIT),
             reasoning: reasoning.map(|text| bounded(&text, TEXT_LIMIT)),
-            at_ms: row.get("createdAtMs").and_then(Value::as_i64),
+            at_ms: number(row, "createdAtMs").and_then(|ms| i64::try_from(ms).ok()),
         };
         self.turns.insert(id.to_owned(), turn);
         true

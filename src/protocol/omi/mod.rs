@@ -14,10 +14,11 @@
 //!   words for the person. `tools`: calls of tools, todos, files.
 //! - `host`: what the runtime asks of its host: tools of the person's own, checked by
 //!   `input_hash`; `backend`: storing in a cloud that is not here; `questions`: for the person.
-//! - `control`: what can be asked of the runtime by name, and what the agent knows; `documents`
-//!   writes the answers.
+//! - `control`: what can be asked of the runtime by name, and what the agent knows; `listing` and
+//!   `agents`: the agents it knows, to choose from; `documents` writes the answers.
 #![doc = include_str!("types.md")]
 
+mod agents;
 mod backend;
 mod blocks;
 mod chats;
@@ -30,6 +31,7 @@ mod host;
 mod input_hash;
 mod journal;
 mod launch;
+mod listing;
 mod pictures;
 mod profile;
 mod queries;
@@ -105,12 +107,9 @@ enum Asked {
     Snapshot {
         command: CommandId,
     },
-    Control {
-        command: CommandId,
-        function: String,
-    },
-    /// Conversations that this program no longer knows.
-    Lost,
+    Control(Box<control::Call>),
+    /// A list of agents.
+    Agents(Box<listing::Listing>),
 }
 
 impl Asked {
@@ -120,30 +119,26 @@ impl Asked {
             Self::Clear { command, .. }
             | Self::Migrate { command, .. }
             | Self::Elicit { command, .. }
-            | Self::Snapshot { command }
-            | Self::Control { command, .. } => Some(*command),
+            | Self::Snapshot { command } => Some(*command),
+            Self::Control(call) => Some(call.command),
+            Self::Agents(listing) => match listing.aim {
+                listing::Aim::Choose { command, .. } => Some(command),
+                listing::Aim::Lost => None,
+            },
             Self::Defaults
             | Self::Workspace
             | Self::Resolve { .. }
             | Self::List { .. }
             | Self::Rescue
             | Self::Terminalize
-            | Self::Repair { .. }
-            | Self::Lost => None,
+            | Self::Repair { .. } => None,
         }
     }
 
     fn patience(&self) -> Duration {
         match self {
-            Self::Control { function, .. }
-                if matches!(
-                    function.as_str(),
-                    "send_agent_message" | "run_agent_and_wait"
-                ) =>
-            {
-                RUN_PATIENCE
-            }
-            Self::Resolve { .. } | Self::Control { .. } => START_PATIENCE,
+            Self::Control(call) if call.is_long() => RUN_PATIENCE,
+            Self::Resolve { .. } | Self::Control(_) => START_PATIENCE,
             _ => PATIENCE,
         }
     }
@@ -294,8 +289,12 @@ impl Omi {
             Command::Invoke {
                 function,
                 conversation,
+                subject,
                 argument,
-            } => self.invoke(now, id, &function, conversation.as_ref(), argument.trim()),
+            } => {
+                let (conversation, subject) = (conversation.as_ref(), subject.as_deref());
+                self.invoke(now, id, &function, conversation, subject, argument.trim());
+            }
             Command::Search(_) => {
                 self.refuse(id, RefusalCode::Unsupported, session::NO_SERVER_SEARCH);
             }
@@ -321,6 +320,10 @@ impl Omi {
             return;
         }
         match decode::object_within(text, LINE_LIMIT) {
+            Ok(line) if self.session.is_ready() && failures::needs_log(&line) => {
+                self.session.unexplained = Some(Box::new(line));
+                self.out.push_back(Output::WantLog);
+            }
             Ok(line) => self.on_line(now, &line),
             Err(oddity) => {
                 if let Some(event) = self.oddities.report(oddity) {
@@ -358,7 +361,7 @@ impl Omi {
             "surface_session_resolved" => self.on_resolved(now, line),
             "session_execution_profile_migrated" => self.on_migrated(line),
             "default_execution_profile_configured" => self.on_defaults_kept(line),
-            "context_snapshot" => self.on_context_snapshot(line),
+            "context_snapshot" => self.on_context_snapshot(now, line),
             "context_source_updated" => {
                 self.pending.take(word(line, "requestId"));
             }
@@ -371,7 +374,7 @@ impl Omi {
             | "chat_first_deferral_delivery" => self.on_backend_wanted(kind, line),
             "elicitation_pending" => self.on_elicitation(now, line),
             "elicitation_resolved" => self.on_elicitation_resolved(line),
-            "control_tool_result" => self.on_control_result(line),
+            "control_tool_result" => self.on_control_result(now, line),
             "auth_required" => self.on_auth_required(now, line),
             "auth_success" => self.signed_in(),
             // Answers to what a terminal never asks, or that say nothing more.
@@ -382,8 +385,8 @@ impl Omi {
             | "external_surface_tool_result"
             | "external_surface_run_complete_result"
             | "chat_first_harness_executor_result"
-            | "authorized_tool_result"
-            | "session_invalidated" => {}
+            | "authorized_tool_result" => {}
+            "session_invalidated" => self.on_invalidated(line),
             other => {
                 let other = other.to_owned();
                 if let Some(event) = self.oddities.unknown_type(&other) {
@@ -431,7 +434,8 @@ impl Omi {
                 self.odd(format!("the end of a turn was not written down: {words}"));
             }
             // Conveniences, which not every runtime has.
-            Asked::Defaults | Asked::Workspace | Asked::Lost => {}
+            Asked::Defaults | Asked::Workspace => {}
+            Asked::Agents(listing) => self.no_agents(*listing, code, words),
             Asked::Clear {
                 command,
                 conversation,
@@ -483,6 +487,14 @@ impl Omi {
 
 impl Driver for Omi {
     fn handle(&mut self, now: Moment, input: Input) {
+        // Whatever comes first: a failure waits no longer than for the log that explains it.
+        if let Some(line) = self.session.unexplained.take() {
+            if let Input::Log(log) = &input {
+                self.session.log = decode::mask(log, self.secret.as_ref());
+            }
+            self.on_line(now, &line);
+            self.session.log.clear();
+        }
         match input {
             Input::LinkUp { .. } => self.link_up(now),
             Input::LinkDown { reason } => self.link_down(&reason),
@@ -495,7 +507,7 @@ impl Driver for Omi {
             Input::UploadEnd { transfer, .. } => self.on_picture_end(now, transfer),
             Input::TransferFailed { transfer, reason } => self.on_picture_lost(transfer, &reason),
             // There is no HTTP beside a process, and its files are here already.
-            Input::HttpReply(_) | Input::TransferDone { .. } => {}
+            Input::HttpReply(_) | Input::TransferDone { .. } | Input::Log(_) => {}
         }
     }
 

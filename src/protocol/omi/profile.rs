@@ -4,8 +4,9 @@
 use super::{Asked, Omi, number, word};
 use crate::domain::{
     CommandId, ConversationId, Effort, ModelCatalog, ModelChoice, ModelsEvent, Moment, Profile,
-    RefusalCode, Scope, SyncEvent, Topic,
+    RefusalCode, Scope, Severity, SyncEvent, Topic,
 };
+use crate::protocol::decode::notice;
 use crate::text::SafeText;
 use serde_json::{Map, Value, json};
 
@@ -180,12 +181,21 @@ impl Omi {
                 "Open the conversation first: its profile is not known yet.",
             );
         };
+        // Models belong to their adapter: another one begins with its own.
+        let kept = match &adapter {
+            Some(adapter) if *adapter != old.adapter => self
+                .endpoint
+                .model
+                .as_ref()
+                .filter(|_| self.endpoint.adapter.as_ref() == Some(adapter)),
+            _ => old.model.as_ref(),
+        };
         let line = json!({
             "type": "migrate_session_execution_profile",
             "sessionId": session,
             "expectedProfileGeneration": old.generation,
             "adapterId": adapter.as_ref().unwrap_or(&old.adapter),
-            "modelProfile": model.as_ref().or(old.model.as_ref()).filter(|model| !model.is_empty()),
+            "modelProfile": model.as_ref().or(kept).filter(|model| !model.is_empty()),
             "workingDirectory": directory.as_ref().unwrap_or(&old.directory),
             "reason": "user_requested",
         });
@@ -207,8 +217,14 @@ impl Omi {
         else {
             return self.unasked(line, "a change of profile");
         };
-        if let Some(chat) = self.chats.all.get_mut(&conversation) {
-            chat.profile = line.get("profile").and_then(Value::as_object).map(pinned);
+        let new = line.get("profile").and_then(Value::as_object).map(pinned);
+        let old = match self.chats.all.get_mut(&conversation) {
+            Some(chat) => std::mem::replace(&mut chat.profile, new.clone()),
+            None => None,
+        };
+        if let (Some(old), Some(new)) = (old, new) {
+            let (title, words) = what_changed(&old, &new);
+            self.tell(notice(Severity::Info, Some(conversation.clone()), &title, words));
         }
         let model = self
             .chats
@@ -234,6 +250,22 @@ impl Omi {
             value: Some(value),
         }));
     }
+}
+
+/// What another profile changes, for the person. Another adapter, model or folder begins a session
+/// of its own in the agent.
+fn what_changed(old: &Pinned, new: &Pinned) -> (String, &'static str) {
+    let model = || new.model.as_deref().unwrap_or("its own model").to_owned();
+    let title = if new.adapter != old.adapter {
+        format!("This conversation goes on with {}, {}", new.adapter, model())
+    } else if new.directory != old.directory {
+        format!("This conversation goes on in {}", new.directory)
+    } else {
+        format!("This conversation goes on with {}", model())
+    };
+    let words = "The history stays. The agent begins a fresh session and may no longer remember \
+                 what was said before; the runtime tells it the newest part.";
+    (title, words)
 }
 
 fn labels(names: &[String]) -> Vec<SafeText> {

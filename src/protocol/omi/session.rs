@@ -69,6 +69,14 @@ pub(super) struct Session {
     pub(super) defaults: Option<super::profile::Pinned>,
     pub(super) adapters: Vec<String>,
     pub(super) control_tools: Vec<String>,
+    /// Agents that were started in the background from here.
+    pub(super) started: Vec<super::agents::Agent>,
+    /// A failure that waits for the log that explains it.
+    pub(super) unexplained: Option<Box<Map<String, Value>>>,
+    /// The end of what the process wrote on standard error, as it was asked for last.
+    pub(super) log: String,
+    /// This process wants to know from where some functions are asked for.
+    pub(super) wants_origin: bool,
 }
 
 impl Session {
@@ -129,6 +137,7 @@ impl Omi {
         self.session.stage = Stage::Down;
         self.session.told = None;
         self.session.is_leased = false;
+        self.session.wants_origin = false;
         self.session.token_until = None;
         self.session.sign_in.forget();
         if let CloseReason::Exited { stderr_tail, .. } = reason {
@@ -317,7 +326,8 @@ impl Omi {
                     Severity::Error,
                     None,
                     "The Omi runtime does not start",
-                    "It was started and said nothing for 30 seconds. It is ended and started again.",
+                    "It was started and said nothing for 30 seconds, so it is ended. Look whether its \
+                     command is right: it has to speak the protocol on its standard output.",
                 );
                 self.tell(event);
                 self.close(Retry::Backoff);
@@ -343,8 +353,8 @@ impl Omi {
             Severity::Error,
             None,
             "The Omi runtime is frozen",
-            "It gave no sign of life for a minute. It is ended and started again; nothing is sent \
-             a second time by itself.",
+            "It gave no sign of life for a minute, so it is ended. Nothing is sent a second time by \
+             itself.",
         );
         self.tell(event);
         self.close(Retry::Soon);

@@ -493,7 +493,10 @@ impl Driver for Pheby {
             Input::SecretRenewed(secret) => self.renew_secret(now, secret),
             Input::Deadline => self.on_deadline(now),
             // Files go over HTTP and there are no local tools in this protocol.
-            Input::UploadChunk { .. } | Input::UploadEnd { .. } | Input::ToolFinished { .. } => {}
+            Input::UploadChunk { .. }
+            | Input::UploadEnd { .. }
+            | Input::ToolFinished { .. }
+            | Input::Log(_) => {}
         }
     }
 

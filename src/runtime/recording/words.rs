@@ -47,6 +47,7 @@ pub fn command_words(command: &Command) -> Option<String> {
         Command::Invoke {
             function,
             conversation,
+            subject,
             argument,
         } => {
             words.push("invoke".into());
@@ -57,6 +58,7 @@ pub fn command_words(command: &Command) -> Option<String> {
                     .map_or("-".into(), |id| word(id.as_str())),
             );
             words.push(word(argument));
+            words.extend(subject.as_deref().map(word));
         }
     }
     Some(words.join(" "))

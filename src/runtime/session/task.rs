@@ -509,6 +509,11 @@ impl Task {
                 deadline,
             } => self.run_tool(call, &name, input, deadline),
             Output::WantSecret => self.read_secret(),
+            Output::WantLog => {
+                let standing = self.links.standing.as_ref();
+                let log = standing.map(|standing| standing.link.log());
+                self.later(Input::Log(log.unwrap_or_default()));
+            }
         }
     }
 

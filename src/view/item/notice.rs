@@ -106,7 +106,7 @@ pub(crate) fn run_ended(scene: &Scene<'_>, outcome: &RunOutcome) -> Card {
         ),
         RunOutcome::Lost => (
             g.uncertain,
-            "The run was lost: the server no longer knows it. What it had written stays above."
+            "The run was lost: whoever carried it out no longer knows it. What it had written stays above."
                 .to_owned(),
             "Send the message again if the answer is missing.".to_owned(),
             Role::Warning,

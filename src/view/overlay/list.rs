@@ -303,6 +303,11 @@ fn shape<'a>(state: &State, overlay: &'a Overlay) -> Option<Shape<'a>> {
             )
         },
         Overlay::Functions { list, .. } => plain("What this server offers", *list, "It offers nothing besides."),
+        Overlay::Choices { title, filter, list, .. } => Shape {
+            filter: Some((filter, "part of a name")),
+            columns: 84,
+            ..plain(title.as_str(), *list, "Nothing fits.")
+        },
         Overlay::Links { list, .. } => Shape {
             columns: 84,
             ..plain("Open a link", *list, "There is no link in it.")

@@ -75,6 +75,7 @@ pub(crate) fn draw(
         | Overlay::Welcome { .. }
         | Overlay::Inputs { .. }
         | Overlay::Functions { .. }
+        | Overlay::Choices { .. }
         | Overlay::Links { .. }
         | Overlay::CodeBlocks { .. }
         | Overlay::Profile { .. } => {

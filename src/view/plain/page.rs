@@ -108,13 +108,14 @@ fn filter(overlay: &Overlay) -> Option<&str> {
         | Overlay::Palette { filter, .. }
         | Overlay::Models { filter, .. }
         | Overlay::Inspector { filter, .. }
-        | Overlay::Inputs { filter, .. } => Some(&filter.text),
+        | Overlay::Inputs { filter, .. }
+        | Overlay::Choices { filter, .. } => Some(&filter.text),
         Overlay::Search(popup) => Some(&popup.query.text),
         _ => None,
     }
 }
 
-fn title(overlay: &Overlay) -> &'static str {
+fn title(overlay: &Overlay) -> &str {
     match overlay {
         Overlay::Attention { .. } => "Waiting for you",
         Overlay::Switcher { .. } => "Conversations",
@@ -131,6 +132,7 @@ fn title(overlay: &Overlay) -> &'static str {
         Overlay::Welcome { .. } => "Welcome",
         Overlay::Inputs { .. } => "Earlier inputs",
         Overlay::Functions { .. } => "What this server offers",
+        Overlay::Choices { title, .. } => title.as_str(),
         Overlay::Links { .. } => "Links",
         Overlay::CodeBlocks { .. } => "Code blocks",
         Overlay::Profile { .. } => "How this conversation is carried out",

@@ -217,19 +217,6 @@ impl Omi {
         }
     }
 
-    /// A child run of a control tool: it plays nothing and is over at once.
-    pub(in super::super) fn run_at_once(&mut self, session: &str, objective: &str) -> String {
-        let id = self.id("run");
-        let wall = self.desk.wall();
-        self.ended.insert(
-            id.clone(),
-            json!({"runId": id, "sessionId": session, "status": "succeeded", "title": objective,
-                "finalText": format!("Done: {objective}"), "startedAtMs": wall, "completedAtMs": wall}),
-        );
-        self.is_dirty = true;
-        id
-    }
-
     pub(in super::super) fn active_runs(&self) -> Vec<Value> {
         self.runs
             .iter()
