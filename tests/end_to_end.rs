@@ -505,3 +505,45 @@ fn signal_to(pty: &Pty, name: &str) {
         .unwrap();
     assert!(status.success());
 }
+
+#[test]
+fn send_says_what_became_of_a_run_that_ended_with_it_or_with_its_runtime() {
+    let home = runtime_profile(&[
+        env!("CARGO_BIN_EXE_trialogue"),
+        "demo",
+        "--runtime",
+        "--set",
+        "speed=400",
+    ]);
+    let send = |arguments: &[&str]| {
+        let arguments = [&["send", "--no-keyring"], arguments].concat();
+        let output = support::served::command(home.path(), &arguments)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), said)
+    };
+    let (code, said) = send(&["approve"]);
+    assert_eq!(code, Some(5), "{said}");
+    assert!(
+        said.contains("its run ended with this command") && said.contains("--on-approval once"),
+        "{said}"
+    );
+    assert_eq!(send(&["--on-approval", "once", "approve"]).0, Some(0));
+    let (code, said) = send(&["cut"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("JavaScript heap out of memory"), "{said}");
+    // What was stopped is written down as that, with the words that had come.
+    let journal = find_file(home.path(), "demo-runtime.json").unwrap();
+    let journal: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(journal).unwrap()).unwrap();
+    let stopped = journal["conversations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|of| of["revisions"].as_array().unwrap())
+        .find(|turn| turn["status"] == "failed")
+        .unwrap();
+    let words = stopped["content"].as_str().unwrap();
+    assert!(words.contains("harbor 2.8.0"), "{words}");
+}

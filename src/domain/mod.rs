@@ -33,7 +33,9 @@ pub use account::{Account, Identity, LinkState, LoginMethod, LoginNeed};
 pub use attachment::{
     Attachment, AttachmentKind, AttachmentSource, AttachmentState, Direction, OutgoingFile,
 };
-pub use capability::{AttachmentLimits, Capabilities, HistoryPaging, ServerChoice, ServerFunction, Support};
+pub use capability::{
+    AttachmentLimits, Capabilities, HistoryPaging, ServerChoice, ServerFunction, Support,
+};
 pub use command::{
     ChatCommand, Command, CommandOutcome, ConversationCommand, ModelCommand, Refusal, RefusalCode,
     Reply, SlashCommand, TransferCommand,

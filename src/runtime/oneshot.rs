@@ -78,6 +78,8 @@ pub enum Ended {
 const WATCH: Duration = Duration::from_millis(2_500);
 /// How long the reason is awaited for which a runtime of ours ended.
 const REASON: Duration = Duration::from_secs(2);
+/// A runtime that says nothing for so long has written down the end of a stopped run.
+const LAST_WORDS: Duration = Duration::from_millis(300);
 /// In a conversation where nothing happened for so long, no run is active. Wall milliseconds.
 const LATELY_MS: i64 = 120_000;
 
@@ -191,6 +193,10 @@ impl OneShot<'_> {
                 if ended != Ended::Answered {
                     self.give_up();
                 }
+                // Its run ends with it; it is stopped, so that it is shown and kept as that.
+                if self.request.ends_with_us && matches!(ended, Ended::NeedsDecision(_)) {
+                    self.stop_run().await;
+                }
                 return ended;
             }
         }
@@ -242,6 +248,12 @@ impl OneShot<'_> {
     /// Asks a running run to stop, and waits a moment for its end.
     async fn interrupted(&mut self, signal: i32) -> Ended {
         self.give_up();
+        self.stop_run().await;
+        Ended::Signal(signal)
+    }
+
+    async fn stop_run(&mut self) {
+        self.ended = None;
         if let (Some(conversation), Stage::Running) = (self.conversation.clone(), &self.stage) {
             let command = Command::Chat(ChatCommand::CancelRun {
                 conversation,
@@ -263,8 +275,15 @@ impl OneShot<'_> {
                     Err(_) => break,
                 }
             }
+            // A runtime that ends with us writes down how far it came.
+            while self.request.ends_with_us {
+                match tokio::time::timeout(LAST_WORDS, self.engine.wait()).await {
+                    Ok(happening) if tokio::time::Instant::now() < until => self.take(happening),
+                    _ => break,
+                }
+                self.engine.flush();
+            }
         }
-        Ended::Signal(signal)
     }
 
     fn take(&mut self, happening: Happening) {
@@ -542,7 +561,10 @@ impl OneShot<'_> {
         let Some(account) = self.engine.state.account(&self.request.account) else {
             return;
         };
-        if self.lost.is_some_and(|until| until <= std::time::Instant::now()) {
+        if self
+            .lost
+            .is_some_and(|until| until <= std::time::Instant::now())
+        {
             let words = "the runtime ended before the answer was complete".into();
             self.ended.get_or_insert(Ended::RunFailed(words));
             return;

@@ -860,7 +860,8 @@ impl World {
                 | Output::DownloadEnd { .. }
                 | Output::WantBytes { .. }
                 | Output::RunTool { .. }
-                | Output::WantSecret => {}
+                | Output::WantSecret
+                | Output::WantLog => {}
             }
         }
         if let Some((last, retry)) = closing

@@ -94,7 +94,10 @@ fn what_a_function_is_about_is_chosen_and_not_typed() {
     assert_eq!(desk.popup(), "");
     given(&mut desk);
     desk.press("down enter");
-    assert!(has(&desk.said(), "invoke show Some(\"id of Old plans\") \"\""));
+    assert!(has(
+        &desk.said(),
+        "invoke show Some(\"id of Old plans\") \"\""
+    ));
     given(&mut desk);
     desk.text("nothing").press("enter");
     assert_eq!(desk.popup(), "choices", "nothing can be asked about it");

@@ -180,7 +180,8 @@ impl Program {
             Output::Frame(Frame::Binary(_))
             | Output::CancelTransfer { .. }
             | Output::RunTool { .. }
-            | Output::WantSecret => {}
+            | Output::WantSecret
+            | Output::WantLog => {}
         }
     }
 

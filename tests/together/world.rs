@@ -384,7 +384,8 @@ impl World {
                 | Output::DownloadEnd { .. }
                 | Output::WantBytes { .. }
                 | Output::RunTool { .. }
-                | Output::WantSecret => {}
+                | Output::WantSecret
+                | Output::WantLog => {}
             }
         }
         effects.extend(flush(&mut self.client.state));

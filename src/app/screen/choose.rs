@@ -8,7 +8,8 @@ use crate::app::commands::issue;
 use crate::app::state::{MediaThen, Pending, State};
 use crate::app::{Effect, actions, media};
 use crate::domain::{
-    AccountId, Command, ConversationId, Entry, Lookup, ModelChoice, ModelCommand, Moment, Scope, ServerChoice,
+    AccountId, Command, ConversationId, Entry, Lookup, ModelChoice, ModelCommand, Moment, Scope,
+    ServerChoice,
 };
 use crate::text::SafeText;
 

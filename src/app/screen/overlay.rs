@@ -1,7 +1,8 @@
 //! Popups: a stack of plain values, the top-most takes the keys.
 
 use crate::domain::{
-    AccountId, ConversationId, DecisionId, MessageKey, ModelCatalog, Moment, SearchHit, ServerChoice,
+    AccountId, ConversationId, DecisionId, MessageKey, ModelCatalog, Moment, SearchHit,
+    ServerChoice,
 };
 use crate::text::SafeText;
 

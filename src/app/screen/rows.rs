@@ -9,8 +9,7 @@ use crate::app::actions::is_loading;
 use crate::app::state::{AccountState, State};
 use crate::domain::{
     AccountId, AttachmentId, AttachmentState, ConversationId, DecisionId, Delivery, Entry,
-    EntryBody, Grant, MessageKey, ModelChoice, Moment, Question, SearchHit,
-    ServerChoice,
+    EntryBody, Grant, MessageKey, ModelChoice, Moment, Question, SearchHit, ServerChoice,
 };
 use crate::text::SafeText;
 

@@ -177,7 +177,10 @@ impl Omi {
     pub(super) fn run_details(&self, id: &str) -> Option<Value> {
         let wall = self.desk.wall();
         let child = self.children.iter().find(|child| child.run == id);
-        let active = self.active_runs().into_iter().find(|run| run["runId"] == id);
+        let active = self
+            .active_runs()
+            .into_iter()
+            .find(|run| run["runId"] == id);
         let run = child
             .map(|child| child.summary(wall))
             .or(active)
@@ -187,7 +190,9 @@ impl Omi {
             .into_iter()
             .find(|row| row["session"]["sessionId"] == run["sessionId"])
             .map_or(Value::Null, |row| row["session"].clone());
-        Some(json!({"session": session, "run": run, "attempts": [], "artifacts": [],
-            "events": [], "toolInvocations": []}))
+        Some(
+            json!({"session": session, "run": run, "attempts": [], "artifacts": [],
+            "events": [], "toolInvocations": []}),
+        )
     }
 }

@@ -577,8 +577,10 @@ impl Omi {
                 };
                 let run = self.begin_child(&session, &title, &objective, &cwd, CHILD);
                 let agent = self.run_details(&run).unwrap_or_default();
-                Ok(json!({"requestedAgentCount": 1, "agents": [agent], "delegation": null,
-                    "session": agent["session"], "run": agent["run"], "attempt": null}))
+                Ok(
+                    json!({"requestedAgentCount": 1, "agents": [agent], "delegation": null,
+                    "session": agent["session"], "run": agent["run"], "attempt": null}),
+                )
             }
             "send_agent_message" => {
                 let (session, prompt) = (needed("sessionId")?, needed("prompt")?);

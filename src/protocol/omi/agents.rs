@@ -244,7 +244,8 @@ mod tests {
             .collect();
         assert_eq!(runs, [("r2", true), ("r1", false)]);
 
-        let flat = json!([{"sessionId": "s1", "runId": "r1", "objective": "look", "status": "failed"}]);
+        let flat =
+            json!([{"sessionId": "s1", "runId": "r1", "objective": "look", "status": "failed"}]);
         let of = listed(&flat, 200);
         assert_eq!(of.agents[0].title, "look");
         assert!(!of.agents[0].runs[0].is_going());

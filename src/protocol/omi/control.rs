@@ -29,11 +29,7 @@ const OWN: [Row; 2] = [
 const TOOLS: [Row; 10] = [
     ("list_agent_sessions", "Omi: sessions of the agent", ""),
     ("get_agent_run", "Omi: one run of the agent", ""),
-    (
-        "cancel_agent_run",
-        "Omi: stop a run in the background",
-        "",
-    ),
+    ("cancel_agent_run", "Omi: stop a run in the background", ""),
     (
         "spawn_agent",
         "Omi: start an agent in the background",
@@ -49,11 +45,7 @@ const TOOLS: [Row; 10] = [
         "Omi: files of this conversation",
         "",
     ),
-    (
-        "read_tool_output",
-        "Omi: a tool output that was cut",
-        "",
-    ),
+    ("read_tool_output", "Omi: a tool output that was cut", ""),
     ("list_desktop_action_queue", "Omi: what waits for you", ""),
     ("get_desktop_open_loops", "Omi: open loops", ""),
     ("build_desktop_awareness_snapshot", "Omi: what goes on", ""),
@@ -221,7 +213,9 @@ impl Omi {
     fn on_called(&mut self, now: Moment, call: Call, value: &Value) {
         if value.get("ok").and_then(Value::as_bool) == Some(false) {
             let words = reason(value);
-            if words.contains(ORIGIN) && may_want_origin(&call.function) && !self.session.wants_origin
+            if words.contains(ORIGIN)
+                && may_want_origin(&call.function)
+                && !self.session.wants_origin
             {
                 self.session.wants_origin = true;
                 return self.call(now, call);

@@ -271,7 +271,10 @@ fn rows(out: &mut String, value: &Value, depth: usize, now: Moment) {
 
 /// One row of a list: its title first, then what else it says.
 fn summary(fields: &Map<String, Value>, now: Moment) -> String {
-    let title = first(fields, &["title", "displayName", "name", "objective", "text"]);
+    let title = first(
+        fields,
+        &["title", "displayName", "name", "objective", "text"],
+    );
     let rest: Vec<String> = fields
         .iter()
         .filter(|(name, value)| says(name, value) && (title.is_empty() || *value != title))
@@ -315,10 +318,12 @@ fn says(name: &str, value: &Value) -> bool {
 
 /// The name of a field in words: `lastActivityAtMs` is "Last activity".
 fn human(name: &str) -> String {
-    let plain = ["AtMs", "_at_ms", "UntilMs", "At", "_at", "Ms", "_ms", "Bytes"]
-        .iter()
-        .find_map(|end| name.strip_suffix(end).filter(|rest| !rest.is_empty()))
-        .unwrap_or(name);
+    let plain = [
+        "AtMs", "_at_ms", "UntilMs", "At", "_at", "Ms", "_ms", "Bytes",
+    ]
+    .iter()
+    .find_map(|end| name.strip_suffix(end).filter(|rest| !rest.is_empty()))
+    .unwrap_or(name);
     let mut words = String::new();
     for c in plain.chars().take(80) {
         match c {
@@ -384,8 +389,12 @@ pub(super) fn state(status: &str) -> &str {
         "queued" | "pending" | "created" | "accepted" => "waits for its turn",
         "starting" => "starts",
         "running" | "active" | "streaming" | "in_progress" => "works",
-        "waiting" | "waiting_input" | "waiting_for_input" | "waiting_approval"
-        | "waiting_for_approval" | "blocked" => "waits for you",
+        "waiting"
+        | "waiting_input"
+        | "waiting_for_input"
+        | "waiting_approval"
+        | "waiting_for_approval"
+        | "blocked" => "waits for you",
         "cancelling" | "canceling" => "is being stopped",
         "succeeded" | "completed" | "done" => "done",
         "failed" => "failed",

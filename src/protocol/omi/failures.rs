@@ -120,10 +120,7 @@ impl Fault {
 
 /// The end of a log, short enough to be read beside a failure.
 fn last_lines(log: &str) -> String {
-    let lines: Vec<&str> = log
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
+    let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     let shown: Vec<String> = lines[lines.len().saturating_sub(LOG_LINES)..]
         .iter()
         .map(|line| crate::text::truncate(line.trim_end(), 300).to_string())

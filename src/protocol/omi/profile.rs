@@ -224,7 +224,12 @@ impl Omi {
         };
         if let (Some(old), Some(new)) = (old, new) {
             let (title, words) = what_changed(&old, &new);
-            self.tell(notice(Severity::Info, Some(conversation.clone()), &title, words));
+            self.tell(notice(
+                Severity::Info,
+                Some(conversation.clone()),
+                &title,
+                words,
+            ));
         }
         let model = self
             .chats
@@ -257,7 +262,11 @@ impl Omi {
 fn what_changed(old: &Pinned, new: &Pinned) -> (String, &'static str) {
     let model = || new.model.as_deref().unwrap_or("its own model").to_owned();
     let title = if new.adapter != old.adapter {
-        format!("This conversation goes on with {}, {}", new.adapter, model())
+        format!(
+            "This conversation goes on with {}, {}",
+            new.adapter,
+            model()
+        )
     } else if new.directory != old.directory {
         format!("This conversation goes on in {}", new.directory)
     } else {

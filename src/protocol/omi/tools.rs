@@ -61,7 +61,7 @@ impl Omi {
         if let Some(remote) = rests {
             self.rest_part(conversation.clone(), remote);
         }
-        let mut tool = ToolCall::new(ToolCallId::from(call), SafeText::label(&name));
+        let mut tool = ToolCall::new(call_id(&run, &call), SafeText::label(&name));
         tool.run = Some(run);
         tool.status = status;
         if status == ToolStatus::Running {
@@ -102,7 +102,7 @@ impl Omi {
             RunOutcome::Failed { .. } | RunOutcome::Lost => ToolStatus::Failed,
         };
         for (call, name) in tools {
-            let mut tool = ToolCall::new(ToolCallId::from(call.as_str()), SafeText::label(name));
+            let mut tool = ToolCall::new(call_id(run, call), SafeText::label(name));
             tool.run = Some(run.clone());
             tool.status = status;
             self.say(Topic::Run(RunEvent::ToolChanged {
@@ -111,6 +111,11 @@ impl Omi {
             }));
         }
     }
+}
+
+/// What a call is known by. Not every runtime has ids that no other run of it uses again.
+fn call_id(run: &RunId, call: &str) -> ToolCallId {
+    ToolCallId::from(format!("{}/{call}", run.as_str()))
 }
 
 /// Files of an answer: they are on this machine already. Both lists of a result may name the same

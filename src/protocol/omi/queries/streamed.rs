@@ -11,7 +11,12 @@ use crate::protocol::decode::{TEXT_LIMIT, bounded};
 use serde_json::{Map, Value};
 
 impl Omi {
-    pub(in super::super) fn on_streamed(&mut self, now: Moment, kind: &str, line: &Map<String, Value>) {
+    pub(in super::super) fn on_streamed(
+        &mut self,
+        now: Moment,
+        kind: &str,
+        line: &Map<String, Value>,
+    ) {
         let Some(id) = self.queries.of_line(line) else {
             // The tail of something that ended here.
             return;
