@@ -52,7 +52,7 @@ fn what_a_function_is_about_is_chosen_and_not_typed() {
             .unwrap();
         assert!(has(&desk.said(), "invoke follow None \"\""));
         let row = |label: &str, function: &str, hint| ServerChoice {
-            label: label.into(),
+            label: SafeText::label(label),
             function: function.to_owned(),
             subject: Some(format!("id of {label}")),
             argument_hint: hint,
