@@ -3,6 +3,8 @@
 
 mod support;
 
+#[path = "verbs/beside.rs"]
+mod beside;
 #[path = "verbs/config.rs"]
 mod config;
 #[path = "verbs/export.rs"]

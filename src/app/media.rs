@@ -69,7 +69,7 @@ pub fn fetch(
             return act(then, path, name);
         }
         AttachmentState::Queued { .. } | AttachmentState::Transferring { .. } => {
-            if attachment.direction == Direction::In && then != MediaThen::Show {
+            if !is_local(id) && then != MediaThen::Show {
                 of.wanted.insert(id.clone(), then);
             }
             return Vec::new();
@@ -249,7 +249,8 @@ pub fn on_progress(
         return Vec::new();
     };
     let id = attachment.id.clone();
-    let is_upload = attachment.direction == Direction::Out;
+    // A file of our own from another device is loaded like any other.
+    let is_upload = is_local(&id);
     match progress {
         TransferProgress::Moved { done, total } => {
             attachment.state = AttachmentState::Transferring { transfer, done };

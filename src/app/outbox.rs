@@ -19,7 +19,7 @@ pub use queue::{discard, move_down, move_up, queue, resend, send_now, take_back}
 use super::effect::{Effect, TransferFile};
 use super::state::{Hold, Pending, Redraw, State};
 use super::timeline::{Merger, set_order};
-use super::{conversation, drafts, media, windows};
+use super::{conversation, drafts, media, slash, windows};
 use crate::domain::{
     AccountId, Attachment, AttachmentId, AttachmentKind, AttachmentSource, AttachmentState, Author,
     Body, ChatCommand, Command, CommandId, ConversationId, Delivery, Direction, Entry, EntryBody,
@@ -64,8 +64,8 @@ pub fn send(
         return Vec::new();
     }
     let text = here.composer.text().to_owned();
-    let is_literal = text.starts_with("//");
-    let is_slash = text.starts_with('/') && !is_literal;
+    let literal = slash::literal(&text);
+    let is_slash = text.starts_with('/') && literal.is_none();
     let reply_to = here
         .composer
         .reply_to
@@ -94,11 +94,7 @@ pub fn send(
         .collect();
     let key = MessageKey(state.ids.mint());
     let instance = state.ids.instance;
-    let shown = text
-        .strip_prefix('/')
-        .filter(|_| is_literal)
-        .unwrap_or(&text);
-    let mut sent_text = shown.to_owned();
+    let mut sent_text = literal.unwrap_or(&text).to_owned();
     if sent_text.trim().is_empty() {
         // Files on their own need words on some servers; their names are the plainest ones.
         let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();

@@ -121,6 +121,13 @@ pub fn read(account: &AccountState, text: &str) -> Typed {
     }
 }
 
+/// What a draft says whose first word has a doubled slash: it goes out with one, past our own
+/// commands. What the server makes of it is the server's; no protocol has a way to say more.
+pub fn literal(text: &str) -> Option<&str> {
+    let said = text.strip_prefix('/')?;
+    command_word(said).map(|_| said)
+}
+
 /// The command at the start of a draft, with its slash.
 pub fn command_word(text: &str) -> Option<&str> {
     let rest = text.strip_prefix('/')?;
@@ -260,6 +267,11 @@ mod tests {
         assert_eq!(read(&account(&[]), "/usr/bin is full"), Typed::Text);
         assert_eq!(read(&account(&[]), "//model"), Typed::Text);
         assert_eq!(read(&account(&[]), "/ x"), Typed::Text);
+        assert_eq!(literal("//model gpt"), Some("/model gpt"));
+        // Comments of code, and paths of shares, go out as they are.
+        for text in ["// why?", "///x", "//server/share", "/model", "a //b", "//"] {
+            assert_eq!(literal(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //!
 //! Another run may be active in the conversation. Its answer is not ours: what it says is held back.
 //! Where the server queues messages, ours begins a run of its own behind it; when none begins, the
-//! run that was active has answered ours as well, with what it said since ours was taken.
+//! run that was active has answered ours as well, with what it said since ours was taken. Where it
+//! waits for a decision, nothing is sent.
 
 mod beside;
 mod fetch;
@@ -25,8 +26,8 @@ use crate::app::state::{AccountState, Pending};
 use crate::domain::{
     AccountEvent, AccountId, Answer, Author, ChatCommand, Command, CommandId, CommandOutcome,
     ConversationCommand, ConversationId, ConversationKind, Decision, DecisionEvent, DecisionId,
-    Delivery, DirectoryEvent, Grant, LinkEvent, LinkState, MessageKey, Refusal, RefusalCode, Reply,
-    RunEvent, RunId, RunOutcome, TimelineEvent, Topic, Write,
+    Delivery, DirectoryEvent, Grant, LinkEvent, LinkState, MessageKey, Question, Refusal, RefusalCode,
+    Reply, RunEvent, RunId, RunOutcome, TimelineEvent, Topic, Write,
 };
 use crate::store::pages;
 use crate::text::SafeText;
@@ -82,6 +83,8 @@ const REASON: Duration = Duration::from_secs(2);
 const LAST_WORDS: Duration = Duration::from_millis(300);
 /// In a conversation where nothing happened for so long, no run is active. Wall milliseconds.
 const LATELY_MS: i64 = 120_000;
+
+const NOT_SENT: &str = "the agent waits for a decision in this conversation; nothing was sent";
 
 enum Stage {
     Connecting,
@@ -503,13 +506,19 @@ impl OneShot<'_> {
         }
         // Another run asks somebody else; answering for it would let it do what nobody here saw.
         if self.run.is_none() && decision.run.is_some() {
-            (self.report)(Report::Notice {
-                text: "the run that is active here waits for a decision; answer it in trialogue",
-            });
+            self.ended = Some(Ended::NeedsDecision(
+                if self.is_taken() {
+                    "the run that is active in this conversation waits for a decision; answer it \
+                     in trialogue, and the one for this message comes after it"
+                } else {
+                    NOT_SENT
+                }
+                .into(),
+            ));
             return;
         }
         (self.report)(Report::Decision(decision));
-        let is_approval = matches!(decision.question, crate::domain::Question::Approval { .. });
+        let is_approval = matches!(decision.question, Question::Approval { .. });
         let wanted = match self.request.on_approval {
             OnApproval::Deny if is_approval => Some(Grant::Deny),
             OnApproval::Once if is_approval => Some(Grant::Once),
@@ -705,7 +714,26 @@ impl OneShot<'_> {
             && self.engine.stored_ui(&self.quiet_name()) != was_ours.as_deref()
     }
 
+    /// Whether a run waits for somebody's decision in a conversation. A text would be taken for the
+    /// answer there, or wait until one is given; a command may be the answer. A picker that belongs
+    /// to no run holds nothing up.
+    fn is_waited_for(&self, id: &ConversationId) -> bool {
+        let of = self.engine.state.account(&self.request.account);
+        let mut decisions = of.into_iter().flat_map(|of| &of.decisions);
+        !self.request.text.starts_with('/')
+            && decisions.any(|decision| {
+                let is_picker = matches!(decision.question, Question::Picker { .. });
+                decision.conversation == *id
+                    && decision.life.is_open()
+                    && !(is_picker && decision.run.is_none())
+            })
+    }
+
     fn send_in(&mut self, id: ConversationId) {
+        if self.is_waited_for(&id) {
+            self.ended = Some(Ended::NeedsDecision(NOT_SENT.into()));
+            return;
+        }
         let account = self.request.account.clone();
         let name = self
             .engine
@@ -826,9 +854,7 @@ impl OneShot<'_> {
         };
         if waits_here && has_decision {
             self.give_up();
-            self.ended = Some(Ended::NeedsDecision(
-                "the agent waits for a decision in this conversation; nothing was sent".into(),
-            ));
+            self.ended = Some(Ended::NeedsDecision(NOT_SENT.into()));
             return;
         }
         if !waits_here && self.beside.is_active() && self.run.is_none() && !self.has_said_waiting {

@@ -260,7 +260,8 @@ impl Pictures {
 }
 
 impl Pictures {
-    /// The icon of a conversation, when it has one that can be shown.
+    /// The icon of a conversation, when it has one that can be shown. Four pixels of half blocks
+    /// show nothing, so without a sharper way the mark stays.
     pub(crate) fn icon(
         &self,
         account: &AccountId,
@@ -269,6 +270,7 @@ impl Pictures {
     ) -> Option<&Picture> {
         let icon = info.appearance.icon.as_ref()?;
         self.find(account, &icon_name(conversation, icon), ICON_COLUMNS)
+            .filter(|picture| picture.sharp.is_some())
     }
 
     /// The wish for an icon that was not decoded yet.

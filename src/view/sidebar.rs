@@ -303,7 +303,7 @@ fn conversation_row(
     }
 }
 
-/// A conversation's icon stands where its mark would.
+/// A conversation's icon stands where its mark would, where the terminal draws real pictures.
 fn icon(
     canvas: &mut Canvas<'_>,
     state: &State,

@@ -178,6 +178,34 @@ fn our_own_file_becomes_the_servers_and_need_not_be_loaded() {
 }
 
 #[test]
+fn our_own_file_from_another_device_is_loaded_to_its_end() {
+    for end in [
+        TransferProgress::Finished {
+            path: "/cache/f".into(),
+        },
+        TransferProgress::Failed {
+            reason: "it broke".into(),
+        },
+    ] {
+        let mut desk = Desk::new();
+        desk.live(upserted(said("m1", Author::User, "see file")));
+        let mut theirs = offer("f");
+        theirs.direction = Direction::Out;
+        desk.live(added(theirs));
+        fetch(&mut desk, MediaThen::Open);
+        let transfer = transfer(&desk);
+        desk.progress(transfer, end.clone());
+        let state = &desk.work().attachments[&"f".into()].state;
+        match end {
+            TransferProgress::Finished { .. } => {
+                assert!(matches!(state, AttachmentState::Present { .. }), "{state:?}");
+            }
+            _ => assert!(matches!(state, AttachmentState::Failed { .. }), "{state:?}"),
+        }
+    }
+}
+
+#[test]
 fn files_saved_in_a_row_are_told_in_one_toast() {
     let mut desk = Desk::new();
     let saved = |desk: &mut Desk, path: &str| {

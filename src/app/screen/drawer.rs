@@ -137,10 +137,20 @@ pub fn rows(state: &State) -> Vec<DrawerRow> {
     }
 }
 
-/// What may follow the command whose arguments are being typed.
+/// What may follow the command whose arguments are being typed, or what becomes of a doubled slash.
 pub fn arguments_hint(state: &State) -> Option<SafeText> {
     let (account, _, conversation) = state.focused()?;
-    let text = conversation.composer.text();
+    let composer = &conversation.composer;
+    let text = composer.text();
+    if let Some(said) = slash::literal(text) {
+        let word = slash::command_word(said)?;
+        let words = match slash::read(account, said) {
+            slash::Typed::Server => "the server may take it for a command",
+            slash::Typed::Text | slash::Typed::Local(..) => "not as the command of this program",
+        };
+        return (composer.caret() == text.len())
+            .then(|| SafeText::label(&format!("  goes out as {word}; {words}")));
+    }
     let word = slash::command_word(text)?;
     let rest = &text[word.len()..];
     (rest.starts_with(' ') && rest.trim().is_empty())

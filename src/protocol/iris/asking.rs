@@ -73,6 +73,10 @@ pub(super) fn clarification(text: &str) -> (Question, Vec<Choice>) {
             _ => {}
         }
     }
+    // How to answer is said by the popup.
+    let is_manual =
+        |line: &mut &str| line.trim().is_empty() || line.trim_start().starts_with("Reply with ");
+    while question.len() > 1 && question.pop_if(is_manual).is_some() {}
     let question = question.join("\n");
     let question = question.trim().trim_start_matches('❓').trim();
     (

@@ -4,6 +4,7 @@
 
 use super::asking::{approval, clarification};
 use super::frames::{Notification, Picker};
+use super::lanes::Lanes;
 use super::{Asked, Iris};
 use crate::domain::{
     AccountEvent, AnswerWay, Choice, ConversationId, Decision, DecisionEvent, DecisionId,
@@ -12,7 +13,7 @@ use crate::domain::{
 };
 use crate::protocol::decode::{CHOICE_LIMIT, asked_at, shown};
 use crate::text::{SafeText, unmarked};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// Notifications and pickers that are remembered.
@@ -264,28 +265,64 @@ impl Iris {
         }
     }
 
-    /// A gateway that restarted does not know any more what it had asked; the replay would say so
-    /// when somebody still waits.
-    pub(super) fn drop_cut_decisions(&mut self) {
-        let gone: Vec<DecisionId> = self
+    /// A gateway that restarted, or lost its state, does not know any more what it had asked; the
+    /// replay would say so when somebody still waits. What was asked too long ago is over as well.
+    pub(super) fn drop_dead_decisions(&mut self, now: Moment) {
+        let has_forgotten = std::mem::take(&mut self.session.has_forgotten);
+        self.expire(Expiry::ServerRestarted, |lanes, open| {
+            let lane = lanes.lanes.get(&open.decision.conversation);
+            let turn = lane.and_then(|lane| lane.turn.as_ref());
+            let is_cut = turn.is_some_and(|turn| turn.is_cut);
+            open.held.is_none() && (has_forgotten || is_cut)
+        });
+        self.expire(Expiry::TimedOut, |_, open| {
+            let ago = now.wall_ms - open.decision.asked_at.wall_ms;
+            open.kind != Kind::Picker && ago >= LONGEST_WAIT_MS
+        });
+    }
+
+    /// What waited when the link was lost may not wait any more, and a gateway that was killed says
+    /// nothing of it. Whether it still knows the conversation shows in its history.
+    pub(super) fn ask_for_waiting(&mut self, now: Moment) {
+        let link = self.session.link;
+        let waiting: BTreeSet<ConversationId> = self
+            .decisions
+            .open
+            .values()
+            .filter(|open| open.link != link)
+            .map(|open| open.decision.conversation.clone())
+            .collect();
+        for conversation in waiting {
+            let of = self.lanes.lane(&conversation);
+            of.proof = of.spoken.clone();
+            if of.proof.is_some() {
+                self.load_history(now, conversation, None, Vec::new());
+            }
+        }
+    }
+
+    /// The gateway does not have the last words of a lane any more, so nobody waits there.
+    pub(super) fn forget_decisions(&mut self, conversation: &ConversationId) {
+        let link = self.session.link;
+        self.expire(Expiry::ServerRestarted, |_, open| {
+            open.is_in(conversation) && open.link != link
+        });
+    }
+
+    /// Ends decisions that nobody waits for. Those that were not said yet go without a word.
+    fn expire(&mut self, why: Expiry, is_dead: impl Fn(&Lanes, &Open) -> bool) {
+        let dead: Vec<DecisionId> = self
             .decisions
             .open
             .iter()
-            .filter(|(_, open)| {
-                let lane = self.lanes.lanes.get(&open.decision.conversation);
-                let is_cut = lane
-                    .and_then(|lane| lane.turn.as_ref())
-                    .is_some_and(|turn| turn.is_cut);
-                open.held.is_none() && is_cut
-            })
+            .filter(|(_, open)| is_dead(&self.lanes, open))
             .map(|(id, _)| id.clone())
             .collect();
-        for decision in gone {
-            self.decisions.open.remove(&decision);
-            self.say(Topic::Decision(DecisionEvent::Expired {
-                decision,
-                why: Expiry::ServerRestarted,
-            }));
+        for decision in dead {
+            let open = self.decisions.open.remove(&decision);
+            if open.is_some_and(|open| open.held.is_none()) {
+                self.say(Topic::Decision(DecisionEvent::Expired { decision, why }));
+            }
         }
     }
 

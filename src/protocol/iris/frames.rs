@@ -127,7 +127,7 @@ pub(super) struct Incoming {
 pub(super) enum Event {
     HelloAck(Box<HelloAck>),
     Message(Box<Message>),
-    MessageStart(MessageId),
+    MessageStart(MessageStart),
     MessageUpdate(MessageUpdate),
     MessageStop(Box<MessageStop>),
     MessageDeleted(MessageIds),
@@ -294,6 +294,15 @@ pub(super) struct Runtime {
 pub(super) struct MessageId {
     #[serde(deserialize_with = "text")]
     pub(super) message_id: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct MessageStart {
+    #[serde(deserialize_with = "text")]
+    pub(super) message_id: String,
+    #[serde(deserialize_with = "text")]
+    pub(super) role: String,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -2,7 +2,8 @@
 //! message comes in live.
 
 use super::frames::{History, Request};
-use super::messages::{incoming, is_recent};
+use super::messages::{incoming, is_recent, said};
+use super::missed::Missed;
 use super::{Asked, Iris};
 use crate::domain::{
     AccountEvent, Author, CommandId, ConversationId, HistoryPage, IncomingMessage, Moment,
@@ -47,6 +48,10 @@ impl Iris {
             .map(|id| RemoteId::from(id.as_str()))
             .collect();
         if !remotes.is_empty() {
+            let of = self.lanes.lane(&conversation);
+            for said in [&mut of.spoken, &mut of.proof] {
+                said.take_if(|said| remotes.contains(said));
+            }
             self.say(Topic::Timeline(TimelineEvent::Deleted {
                 conversation,
                 remotes,
@@ -143,6 +148,13 @@ impl Iris {
         }
         if before.is_none() {
             self.guess_turns(now, &conversation, &messages);
+            let proof = self.lanes.lane(&conversation).proof.take();
+            let is_known = |proof: &RemoteId| {
+                history.has_more || messages.iter().any(|row| row.remote.as_ref() == Some(proof))
+            };
+            if proof.is_some_and(|proof| !is_known(&proof)) {
+                self.forget_decisions(&conversation);
+            }
         }
         let of = self.lanes.lane(&conversation);
         if before.is_none() && of.anchor.is_none() {
@@ -173,27 +185,33 @@ impl Iris {
         }
     }
 
-    /// Messages of other devices at the end of the newest page have no answer yet, so a turn may
-    /// be going on for them.
+    /// Messages of the newest page that have no answer yet: a turn may be going on for them, and
+    /// more may come before the one of ours. What came in over this link is known without it.
     fn guess_turns(
         &mut self,
         now: Moment,
         conversation: &ConversationId,
         messages: &[IncomingMessage],
     ) {
-        let count = messages
-            .iter()
-            .rev()
-            .take_while(|row| row.author == Author::User)
-            .filter(|row| is_recent(now, row.sent_at_ms) && !row.text.starts_with('/'))
-            .filter(|row| {
-                let remote = row.remote.as_ref();
-                remote.is_some_and(|remote| self.lanes.sent(remote).is_none())
-            })
-            .count();
+        let mut page = Missed::default();
+        for row in messages {
+            let is_ours = row
+                .remote
+                .as_ref()
+                .is_some_and(|remote| self.lanes.sent(remote).is_some());
+            match row.author {
+                Author::User if !is_ours && is_recent(now, row.sent_at_ms) => {
+                    page.ask(&row.text, row.sent_at_ms);
+                }
+                Author::Assistant => page.answer_at_once(said(row.sent_at_ms, &row.footer)),
+                _ => {}
+            }
+        }
+        let was_quiet = self.was_quiet(now);
         let of = self.lanes.lane(conversation);
-        if of.turn.is_none() && !of.is_known {
-            of.guessed = of.guessed.max(count);
+        let is_ours = of.turn.as_ref().is_some_and(|turn| turn.command.is_some());
+        if !of.is_known && !of.has_others && !is_ours && (of.turn.is_some() || !was_quiet) {
+            of.missed.learn(page, of.turn.is_some());
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use super::Iris;
 use super::calls::CALLS;
+use super::missed::Missed;
 use crate::domain::{CommandId, ConversationId, Moment, RemoteId, RunId, ToolCallId};
 use crate::protocol::Resume;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -89,6 +90,10 @@ pub(super) struct Lane {
     pub(super) tool_count: u64,
     /// The last message that ended: finished tools are told apart by it.
     pub(super) anchor: Option<RemoteId>,
+    /// The last words of a person or the agent here that a history would have.
+    pub(super) spoken: Option<RemoteId>,
+    /// The same when the link was lost, until the newest page of history was looked through for it.
+    pub(super) proof: Option<RemoteId>,
     /// Goes up with everything the agent does.
     pub(super) activity: u64,
     /// After a lost link what was open gets so long to show a sign of life.
@@ -114,7 +119,9 @@ pub(super) struct Lane {
     pub(super) stale: usize,
     pub(super) idle_until: Option<Moment>,
     /// Messages that were missed and have no answer yet: a turn may be going on for them.
-    pub(super) guessed: usize,
+    pub(super) missed: Missed,
+    /// A message of another device came in over this link.
+    pub(super) has_others: bool,
     /// A turn ended over this link, so the next one is seen to begin.
     pub(super) is_known: bool,
     /// Messages of ours over this link that got no answer in time: a late receipt may be theirs.
@@ -199,21 +206,10 @@ impl Lane {
         }
     }
 
-    /// Whether the turn that begins is one for a message that was missed. A lane that was quiet
-    /// has none.
-    pub(super) fn take_guess(&mut self, is_sure: bool) -> bool {
-        let was_guessed = !is_sure && self.guessed > 0;
-        self.guessed = if is_sure {
-            0
-        } else {
-            self.guessed.saturating_sub(1)
-        };
-        was_guessed
-    }
-
     /// No turn began for the messages that waited when the last one ended: it answered them.
     pub(super) fn drop_answered(&mut self) {
         self.idle_until = None;
+        self.missed.forget();
         for _ in 0..std::mem::take(&mut self.stale) {
             if let Some(command) = self.waiting.pop_front() {
                 self.last_command.take_if(|last| Some(*last) == command);
@@ -347,6 +343,7 @@ impl Lanes {
             lane.idle_until = None;
             lane.slash_at = None;
             lane.is_known = false;
+            lane.has_others = false;
             lane.unanswered = 0;
             if let Some(turn) = &mut lane.turn {
                 turn.has_answer = false;

@@ -2,8 +2,9 @@
 //! runs.
 
 use super::directory::author;
-use super::frames::{Message, MessageStop, MessageUpdate, Request, Runtime};
+use super::frames::{Message, MessageStart, MessageStop, MessageUpdate, Request, Runtime};
 use super::media::{OutgoingMessage, attachment};
+use super::missed::Said;
 use super::turns::Sign;
 use super::{Asked, Iris};
 use crate::domain::{
@@ -211,9 +212,14 @@ impl Iris {
         } else {
             self.on_repeat(&lane);
         }
-        if self.is_replay() && !is_repeat && author == Author::Assistant {
-            let of = self.lanes.lane(&lane);
-            of.guessed = of.guessed.saturating_sub(1);
+        if !is_repeat && author == Author::Assistant {
+            let said = said(incoming.sent_at_ms, &incoming.footer);
+            let is_replay = self.is_replay();
+            let missed = &mut self.lanes.lane(&lane).missed;
+            match is_replay {
+                true => missed.answer_at_once(said),
+                false => missed.settle(said),
+            }
         }
         if !is_repeat {
             self.picked(&lane);
@@ -285,6 +291,9 @@ impl Iris {
         let command = incoming.command;
         let ts = incoming.sent_at_ms;
         let text = incoming.text.clone();
+        if !text.is_empty() && !text.starts_with('/') {
+            of.spoken = Some(remote.clone());
+        }
         self.say(Topic::Timeline(TimelineEvent::Upserted {
             conversation: lane.clone(),
             message: Box::new(incoming),
@@ -308,10 +317,12 @@ impl Iris {
                 self.pass_pickers(&lane);
             }
             // An answer lets the turn go on that asked; other messages want a turn of their own.
-            if !is_answer && !self.is_replay() {
+            let is_replay = self.is_replay();
+            if !is_answer && !is_replay {
+                self.lanes.lane(&lane).has_others |= command.is_none();
                 self.line_up(&lane, &text, command);
-            } else if !is_answer && is_recent(now, ts) && !text.starts_with('/') {
-                self.lanes.lane(&lane).guessed += 1;
+            } else if !is_answer && is_recent(now, ts) {
+                self.lanes.lane(&lane).missed.ask(&text, ts);
             }
         }
         self.touch(now, &lane, ts);
@@ -330,11 +341,16 @@ impl Iris {
         self.pass_pickers(lane);
     }
 
-    pub(super) fn on_message_start(&mut self, now: Moment, lane: ConversationId, message: &str) {
-        if message.is_empty() {
+    pub(super) fn on_message_start(
+        &mut self,
+        now: Moment,
+        lane: ConversationId,
+        start: &MessageStart,
+    ) {
+        if start.message_id.is_empty() {
             return self.odd("message.start without an id");
         }
-        let remote = RemoteId::from(message);
+        let remote = RemoteId::from(start.message_id.as_str());
         if self.lanes.lane(&lane).has_ended(&remote) {
             return;
         }
@@ -348,7 +364,7 @@ impl Iris {
             conversation: lane,
             message: Box::new(IncomingMessage {
                 remote: Some(remote),
-                author: Author::Assistant,
+                author: author(&start.role),
                 run,
                 is_streaming: true,
                 ..IncomingMessage::default()
@@ -403,12 +419,18 @@ impl Iris {
         if !was_open && !is_replay {
             self.settle_owner(&lane, Sign::Amid);
         }
+        let said = said(stop.ts, &footer);
         let of = self.lanes.lane(&lane);
-        if is_replay && !is_repeat {
-            of.guessed = of.guessed.saturating_sub(1);
+        match is_replay {
+            _ if is_repeat => {}
+            true => of.missed.answer(said),
+            false => of.missed.settle(said),
         }
         of.activity += 1;
         of.end(&remote);
+        if !text.is_empty() {
+            of.spoken = Some(remote.clone());
+        }
         of.last_ts = stop.ts.or(of.last_ts);
         let mut run = None;
         if let Some(turn) = &mut of.turn {
@@ -471,6 +493,13 @@ impl Iris {
 /// Whether the answer to a message may still be on its way.
 pub(super) fn is_recent(now: Moment, ts: Option<i64>) -> bool {
     ts.is_some_and(|ts| now.wall_ms - ts < UNANSWERED_MS)
+}
+
+/// When a message was said, and its turn begun, as its footer says.
+pub(super) fn said(at: Option<i64>, footer: &Footer) -> Said {
+    let latency = footer.latency_ms.and_then(|ms| i64::try_from(ms).ok());
+    let turn_at = at.zip(latency).and_then(|(at, ms)| at.checked_sub(ms));
+    Said { at, turn_at }
 }
 
 /// A message with everything that its frame says.

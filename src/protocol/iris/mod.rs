@@ -7,7 +7,8 @@
 //! - `directory`: channels and threads, their flags and looks, search, the slash catalogue.
 //! - `messages`: messages in and out, own echoes, receipts.
 //! - `history`: pages of history, deletion.
-//! - `turns`: runs, which the protocol does not state and which are inferred here.
+//! - `turns`: runs, which the protocol does not state and which are inferred here; `missed`: which
+//!   messages have no answer yet when a link comes to stand.
 //! - `calls`: calls of tools, recognised when a replay repeats them; todos.
 //! - `decisions`: pickers, and approvals and questions that come as notifications; `answers`: how
 //!   they are answered, here and elsewhere.
@@ -19,7 +20,13 @@
 //! order of the lane (`calls`). Notifications are
 //! recognised by their content, pickers by their id. Errors and search results of a replay answer
 //! nobody and are left out. Decisions of a replay open when it is over, and only if nothing came
-//! after them in their lane.
+//! after them in their lane. What was open when the link was lost ends with a gateway that said it
+//! restarts, whose cursor went back, or whose history does not have the lane's last words any more.
+//!
+//! A message that streams stands where it began. The outbox, and the history that is made of it,
+//! know only where messages ended, so what came in while it grew (a notice, a message of the person)
+//! stands behind it on a device that watched, and before it on one that was away (reading I31). No
+//! frame says where it began, and moving it when it ends would tear it from under the reader.
 //!
 //! The cursor is handed out to be kept behind the events that it covers, and moves with replayed
 //! frames and `sync.done` only.
@@ -53,6 +60,7 @@ mod history;
 mod lanes;
 mod media;
 mod messages;
+mod missed;
 mod refusals;
 mod session;
 mod turns;
@@ -369,7 +377,7 @@ impl Iris {
         match incoming.event {
             Event::HelloAck(ack) => self.on_hello_ack(now, id, *ack),
             Event::Message(message) => self.on_message(now, id, lane, *message),
-            Event::MessageStart(start) => self.on_message_start(now, lane, &start.message_id),
+            Event::MessageStart(start) => self.on_message_start(now, lane, &start),
             Event::MessageUpdate(update) => self.on_message_update(now, lane, update),
             Event::MessageStop(stop) => self.on_message_stop(now, lane, *stop),
             Event::MessageDeleted(ids) => self.on_messages_deleted(id, lane, &ids.message_ids),

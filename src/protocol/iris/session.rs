@@ -68,6 +68,8 @@ pub(super) struct Session {
     replayed: u64,
     /// The gateway said that it restarts.
     restarts: bool,
+    /// It restarted, or lost its state, since the last link stood: nobody waits there any more.
+    pub(super) has_forgotten: bool,
     /// Counts links.
     pub(super) link: u64,
     /// Since when everything that was missed is here.
@@ -98,6 +100,7 @@ impl Session {
             announced_ts: number("announced_ts").unwrap_or(0),
             replayed: 0,
             restarts: false,
+            has_forgotten: false,
             link: 0,
             ready_at: None,
         }
@@ -285,6 +288,7 @@ impl Iris {
         self.cover_calls();
         match head {
             Some(head) if asked_from.is_some_and(|from| head < from) => {
+                self.session.has_forgotten = true;
                 self.keep_cursor(head);
                 self.say(Topic::Sync(SyncEvent::ServerLostState));
             }
@@ -313,12 +317,13 @@ impl Iris {
     fn be_ready(&mut self, now: Moment) {
         self.session.stage = Stage::Ready;
         self.session.ready_at = Some(now);
-        self.drop_cut_decisions();
+        self.drop_dead_decisions(now);
         self.open_replayed_decisions(now);
         self.say(Topic::Sync(SyncEvent::Done));
         self.resume_turns(now);
         self.tell_link(LinkState::Ready);
         self.load_catalog(now, None);
+        self.ask_for_waiting(now);
     }
 
     pub(super) fn on_status(&mut self, state: &str) {
@@ -485,6 +490,7 @@ impl Iris {
         let was_told = self.session.verdict.is_some();
         let retry = self.session.retry(reason);
         self.session.verdict = None;
+        self.session.has_forgotten |= self.session.restarts;
         self.session.restarts = false;
         self.session.stage = Stage::Down;
         self.session.heartbeat.stop();

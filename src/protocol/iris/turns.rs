@@ -6,7 +6,7 @@
 //! # Whose turn it is
 //! A gateway works on the messages of a lane in the order in which it took them, from whatever
 //! device they came; the echo or the receipt shows that order. So a turn that begins belongs to the
-//! first message that no turn has answered. Right after a link came to stand a turn may be going on
+//! first message that no turn has answered, those among them that were missed (`missed`). Right after a link came to stand a turn may be going on
 //! that nobody here saw begin: then `typing on` alone decides nothing, since it comes every 2 s all
 //! the time, and the first frame that only a beginning or only the middle of a turn has does.
 //!
@@ -83,10 +83,14 @@ impl Iris {
             self.settle_owner(conversation, sign);
             return Some(run);
         }
-        let is_sure = self.is_sure(now, conversation);
+        let was_quiet = self.was_quiet(now);
         let lane = self.lanes.lane(conversation);
         lane.lost = None;
-        let was_guessed = lane.take_guess(is_sure);
+        if was_quiet && !lane.is_known {
+            lane.missed.forget();
+        }
+        let is_sure = was_quiet || lane.is_known;
+        let was_guessed = lane.missed.take();
         let (command, candidate) = match sign {
             _ if was_guessed => (None, None),
             Sign::Typing if !is_sure => (None, lane.next_message()),
@@ -124,13 +128,11 @@ impl Iris {
         run
     }
 
-    /// Whether a turn that begins now in a lane would be seen to begin.
-    fn is_sure(&mut self, now: Moment, conversation: &ConversationId) -> bool {
-        let was_quiet = self
-            .session
+    /// Whether the link stands so long that what went on before would have shown itself.
+    pub(super) fn was_quiet(&self, now: Moment) -> bool {
+        self.session
             .ready_at
-            .is_some_and(|at| now.since(at) >= QUIET);
-        was_quiet || self.lanes.lane(conversation).is_known
+            .is_some_and(|at| now.since(at) >= QUIET)
     }
 
     /// Decides whether the turn that goes on is the one of our message, as soon as that shows.
@@ -266,7 +268,8 @@ impl Iris {
         };
         lane.is_known = true;
         lane.stale = lane.waiting.len();
-        lane.idle_until = (lane.stale > 0).then(|| now.after(NEXT));
+        let is_awaited = lane.stale > 0 || !lane.missed.is_empty();
+        lane.idle_until = is_awaited.then(|| now.after(NEXT));
         let outcome = match &turn.failure {
             Some(error) => failed(error),
             None if turn.is_stopping => RunOutcome::Cancelled,

@@ -3,8 +3,9 @@
 use super::Scene;
 use crate::app::Action;
 use crate::app::keymap::Context;
+use crate::app::media::is_local;
 use crate::app::screen::Target;
-use crate::domain::{Attachment, AttachmentId, AttachmentKind, AttachmentState, Direction};
+use crate::domain::{Attachment, AttachmentId, AttachmentKind, AttachmentState};
 use crate::text::mixes_scripts;
 use crate::view::canvas::Row;
 use crate::view::theme::Role;
@@ -60,7 +61,7 @@ pub(crate) fn row(scene: &Scene<'_>, attachment: &Attachment) -> Row {
         .and("  ", Role::Muted)
         .hits(Target::Attachment(attachment.id.clone()));
     match &attachment.state {
-        AttachmentState::Offered if attachment.direction == Direction::Out => row,
+        AttachmentState::Offered if is_local(&attachment.id) => row,
         AttachmentState::Offered => match attachment.expires_at_ms {
             Some(at) if at <= scene.state.now.wall_ms => row.and("expired", Role::Warning),
             Some(at) => {
@@ -81,7 +82,7 @@ pub(crate) fn row(scene: &Scene<'_>, attachment: &Attachment) -> Row {
             let row = progress(row, scene, *done, attachment.size);
             let keymap = &scene.state.keymap;
             match keymap.hint(Action::CancelTransfer, Context::Timeline) {
-                Some(keys) if attachment.direction == Direction::In => row
+                Some(keys) if !is_local(&attachment.id) => row
                     .and(format!("  {keys}"), Role::Key)
                     .and(" stops", Role::Muted),
                 _ => row,

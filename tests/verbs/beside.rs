@@ -1,0 +1,77 @@
+//! `send` where something goes on in the conversation already.
+
+use super::{Profile, json_lines, text};
+use crate::support::served::{add_account, command};
+use std::time::{Duration, Instant};
+
+/// Another device of the same person.
+struct Device(tempfile::TempDir);
+
+impl Device {
+    fn new(profile: &Profile, protocol: &str) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        add_account(home.path(), "here", profile.served.gateway(protocol));
+        Self(home)
+    }
+
+    fn send(&self, profile: &Profile, arguments: &[&str]) -> std::process::Command {
+        let arguments = [&["send", "--no-keyring", "--json"], arguments].concat();
+        let mut command = command(self.0.path(), &arguments);
+        command.env("TRIALOGUE_SECRET_HERE", &profile.secret);
+        command
+    }
+}
+
+#[test]
+fn nothing_is_sent_where_an_agent_waits_for_a_decision() {
+    for protocol in ["pheby", "iris"] {
+        let profile = Profile::new(protocol, &["speed=400"]);
+        let first = profile.run(&["send", "approve"]);
+        assert_eq!(first.status.code(), Some(5), "{}", text(&first.stderr));
+        let began = Instant::now();
+        let second = profile.run(&["send", "plain"]);
+        let said = text(&second.stderr);
+        assert_eq!(second.status.code(), Some(5), "{protocol}: {said}");
+        assert!(said.contains("nothing was sent"), "{protocol}: {said}");
+        assert!(began.elapsed() < Duration::from_secs(15), "{protocol}");
+    }
+}
+
+#[test]
+fn the_calls_of_a_run_that_was_queued_before_are_those_of_another_message() {
+    let profile = Profile::new("iris", &["speed=300"]);
+    let mut first = profile.start(&["send", "--json", "tools"]);
+    first.line(|line| line.contains("\"event\":\"tool\""));
+    let second = Device::new(&profile, "iris");
+    let mut queued = second
+        .send(&profile, &["tools"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(queued.stdout.take().unwrap()));
+    let is_queued = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .any(|line| line.contains("another run is active"));
+    assert!(is_queued, "the second message began a run of its own");
+    let third = Device::new(&profile, "iris");
+    let output = third.send(&profile, &["plain"]).output().unwrap();
+    let events = json_lines(&text(&output.stdout));
+    assert_eq!(output.status.code(), Some(0), "{events:?}");
+    let calls: Vec<_> = events
+        .iter()
+        .filter(|event| event["event"] == "tool")
+        .collect();
+    assert!(calls.is_empty(), "{calls:?}");
+    let answer = events
+        .iter()
+        .rfind(|event| event["event"] == "message")
+        .unwrap();
+    assert!(
+        answer["text"].as_str().unwrap().contains("scripted agent"),
+        "{answer}"
+    );
+    drop(lines);
+    assert_eq!(first.exit_code(), Some(0));
+    let _ = queued.wait();
+}
