@@ -214,7 +214,7 @@ impl OneShot<'_> {
             Stage::Watching { until } => {
                 Some(until.saturating_duration_since(std::time::Instant::now()))
             }
-            Stage::Sending if self.run.is_none() => self.beside.left(),
+            Stage::Sending if self.run.is_none() && self.is_taken() => self.beside.left(),
             _ => None,
         }
     }
@@ -318,6 +318,22 @@ impl OneShot<'_> {
             _ => {}
         }
         self.engine.take(happening);
+        self.note_command();
+    }
+
+    /// Notes under which command our message went out. An answer may come right behind it, so this
+    /// is looked at after each event.
+    fn note_command(&mut self) {
+        let (None, Some(key)) = (self.command, self.key) else {
+            return;
+        };
+        let of = self.engine.state.account(&self.request.account);
+        self.command = of.and_then(|of| {
+            of.pending.iter().find_map(|(id, pending)| match pending {
+                Pending::Send { key: sent, .. } if *sent == key => Some(*id),
+                _ => None,
+            })
+        });
     }
 
     /// Reports what an event says before the state takes it.
@@ -509,7 +525,7 @@ impl OneShot<'_> {
             self.ended = Some(Ended::NeedsDecision(
                 if self.is_taken() {
                     "the run that is active in this conversation waits for a decision; answer it \
-                     in trialogue, and the one for this message comes after it"
+                     in trialogue. What was sent is there already and comes after it"
                 } else {
                     NOT_SENT
                 }
@@ -807,6 +823,7 @@ impl OneShot<'_> {
         };
         self.engine.keep(write);
         self.stage = Stage::Sending;
+        self.note_command();
     }
 
     fn outbox_keys(&self) -> Vec<MessageKey> {
@@ -824,15 +841,6 @@ impl OneShot<'_> {
         else {
             return;
         };
-        if self.command.is_none() {
-            self.command = account
-                .pending
-                .iter()
-                .find_map(|(id, pending)| match pending {
-                    Pending::Send { key: sent, .. } if *sent == key => Some(*id),
-                    _ => None,
-                });
-        }
         let delivery = account
             .outbox
             .iter()
