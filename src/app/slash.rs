@@ -122,10 +122,12 @@ pub fn read(account: &AccountState, text: &str) -> Typed {
 }
 
 /// What a draft says whose first word has a doubled slash: it goes out with one, past our own
-/// commands. What the server makes of it is the server's; no protocol has a way to say more.
+/// commands. What the server makes of it is the server's; no protocol has a way to say more. With
+/// a blank behind it, it is a comment of code, and goes out as it is.
 pub fn literal(text: &str) -> Option<&str> {
     let said = text.strip_prefix('/')?;
-    command_word(said).map(|_| said)
+    let next = said.strip_prefix('/')?.chars().next()?;
+    (!next.is_whitespace()).then_some(said)
 }
 
 /// The command at the start of a draft, with its slash.
@@ -268,8 +270,8 @@ mod tests {
         assert_eq!(read(&account(&[]), "//model"), Typed::Text);
         assert_eq!(read(&account(&[]), "/ x"), Typed::Text);
         assert_eq!(literal("//model gpt"), Some("/model gpt"));
-        // Comments of code, and paths of shares, go out as they are.
-        for text in ["// why?", "///x", "//server/share", "/model", "a //b", "//"] {
+        assert_eq!(literal("//etc/hosts"), Some("/etc/hosts"));
+        for text in ["// why?", "/model", "a //b", "//"] {
             assert_eq!(literal(text), None, "{text}");
         }
     }

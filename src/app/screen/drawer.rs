@@ -143,13 +143,14 @@ pub fn arguments_hint(state: &State) -> Option<SafeText> {
     let composer = &conversation.composer;
     let text = composer.text();
     if let Some(said) = slash::literal(text) {
-        let word = slash::command_word(said)?;
+        let word = said.split_whitespace().next()?;
         let words = match slash::read(account, said) {
-            slash::Typed::Server => "the server may take it for a command",
-            slash::Typed::Text | slash::Typed::Local(..) => "not as the command of this program",
+            slash::Typed::Server => "; the server may take it for a command",
+            slash::Typed::Local(..) => "; not as the command of this program",
+            slash::Typed::Text => "",
         };
         return (composer.caret() == text.len())
-            .then(|| SafeText::label(&format!("  goes out as {word}; {words}")));
+            .then(|| SafeText::label(&format!("  goes out as {word}{words}")));
     }
     let word = slash::command_word(text)?;
     let rest = &text[word.len()..];
