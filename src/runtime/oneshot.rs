@@ -26,8 +26,8 @@ use crate::app::state::{AccountState, Pending};
 use crate::domain::{
     AccountEvent, AccountId, Answer, Author, ChatCommand, Command, CommandId, CommandOutcome,
     ConversationCommand, ConversationId, ConversationKind, Decision, DecisionEvent, DecisionId,
-    Delivery, DirectoryEvent, Grant, LinkEvent, LinkState, MessageKey, Question, Refusal, RefusalCode,
-    Reply, RunEvent, RunId, RunOutcome, TimelineEvent, Topic, Write,
+    Delivery, DirectoryEvent, Grant, LinkEvent, LinkState, MessageKey, Question, Refusal,
+    RefusalCode, Reply, RunEvent, RunId, RunOutcome, TimelineEvent, Topic, Write,
 };
 use crate::store::pages;
 use crate::text::SafeText;

@@ -198,7 +198,10 @@ fn our_own_file_from_another_device_is_loaded_to_its_end() {
         let state = &desk.work().attachments[&"f".into()].state;
         match end {
             TransferProgress::Finished { .. } => {
-                assert!(matches!(state, AttachmentState::Present { .. }), "{state:?}");
+                assert!(
+                    matches!(state, AttachmentState::Present { .. }),
+                    "{state:?}"
+                );
             }
             _ => assert!(matches!(state, AttachmentState::Failed { .. }), "{state:?}"),
         }

@@ -150,7 +150,10 @@ impl Iris {
             self.guess_turns(now, &conversation, &messages);
             let proof = self.lanes.lane(&conversation).proof.take();
             let is_known = |proof: &RemoteId| {
-                history.has_more || messages.iter().any(|row| row.remote.as_ref() == Some(proof))
+                history.has_more
+                    || messages
+                        .iter()
+                        .any(|row| row.remote.as_ref() == Some(proof))
             };
             if proof.is_some_and(|proof| !is_known(&proof)) {
                 self.forget_decisions(&conversation);
