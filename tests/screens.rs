@@ -134,6 +134,33 @@ fn an_answer_that_streams() {
 }
 
 #[test]
+fn a_run_from_which_nothing_comes_says_so_and_offers_a_way_out() {
+    for (seconds, said) in [
+        (5, None),
+        (40, Some("quiet for 40 s")),
+        (150, Some("it may be stuck")),
+    ] {
+        let mut state = busy();
+        here(&mut state).run = Some(Run {
+            id: RunId::new("r1"),
+            phase: RunPhase::Working,
+            is_stated: true,
+            command: None,
+            started: before(seconds + 1),
+            last_activity: before(seconds),
+            stopping_since: None,
+        });
+        let theme = Theme::named("dark", Depth::TrueColor).unwrap();
+        let (buffer, drawn) = frame(&state, 120, 40, &theme);
+        let shown = text(&buffer, &drawn);
+        for words in ["quiet for 40 s", "it may be stuck"] {
+            assert_eq!(shown.contains(words), said == Some(words), "{shown}");
+        }
+        assert_eq!(shown.contains("stops it"), seconds >= 120, "{shown}");
+    }
+}
+
+#[test]
 fn an_approval_waits_in_its_bar() {
     let mut state = busy();
     let decision = approval("d1", "c-research", "rm -rf build\ncargo build --release");

@@ -6,6 +6,8 @@
 mod doctor;
 #[path = "terminal/field.rs"]
 mod field;
+#[path = "terminal/first_run.rs"]
+mod first_run;
 #[path = "terminal/hands.rs"]
 mod hands;
 #[path = "terminal/keys.rs"]

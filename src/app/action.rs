@@ -53,6 +53,8 @@ actions! {
     MoveRight "move-right" "Move right",
     MoveWordLeft "move-word-left" "Move a word left",
     MoveWordRight "move-word-right" "Move a word right",
+    MoveWordStart "move-word-start" "Move to the start of the next word",
+    MoveWordLast "move-word-last" "Move to the last letter of the word",
     MoveLineStart "move-line-start" "Move to the start of the line",
     MoveLineEnd "move-line-end" "Move to the end of the line",
     MoveUp "move-up" "Move up, else to earlier input",
@@ -68,6 +70,7 @@ actions! {
     DeleteForward "delete-forward" "Delete forward",
     DeleteWordBackward "delete-word-backward" "Delete the word before",
     DeleteWordForward "delete-word-forward" "Delete the word after",
+    DeleteToWordStart "delete-to-word-start" "Delete to the start of the next word",
     KillToLineStart "kill-to-line-start" "Delete to the start of the line",
     KillToLineEnd "kill-to-line-end" "Delete to the end of the line",
     KillLine "kill-line" "Delete the line",
@@ -98,6 +101,8 @@ actions! {
     ChangeLineEnd "change-line-end" "Replace to the end of the line",
     ChangeLine "change-line" "Replace the line",
     CopyLine "copy-line" "Remember the line",
+    PutAfter "put-after" "Put back after the caret or below the line",
+    PutBefore "put-before" "Put back before the caret or above the line",
     VisualMode "visual-mode" "Select by letters",
     VisualLines "visual-lines" "Select by lines",
     CopySelected "copy-selected" "Remember the selection",
@@ -275,6 +280,8 @@ impl Action {
                 | MoveRight
                 | MoveWordLeft
                 | MoveWordRight
+                | MoveWordStart
+                | MoveWordLast
                 | MoveLineStart
                 | MoveLineEnd
                 | MoveUp
@@ -289,6 +296,9 @@ impl Action {
                 | DeleteForward
                 | DeleteWordBackward
                 | DeleteWordForward
+                | DeleteToWordStart
+                | PutAfter
+                | PutBefore
                 | Complete
                 | NormalMode
                 | InsertMode

@@ -31,15 +31,16 @@ pub fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
     use Action::*;
     match action {
         Send | NewLine | HoldSend | SendNow | ClearOrStopOrQuit | QuitIfEmpty | MoveLeft
-        | MoveRight | MoveWordLeft | MoveWordRight | MoveLineStart | MoveLineEnd | MoveUp
-        | MoveDown | MoveTextStart | MoveTextEnd | ExtendLeft | ExtendRight | ExtendWordLeft
-        | ExtendWordRight | SelectDraft | DeleteBackward | DeleteForward | DeleteWordBackward
-        | DeleteWordForward | KillToLineStart | KillToLineEnd | KillLine | Yank | YankPrevious
-        | Undo | Redo | HistoryPrevious | HistoryNext | HistorySearch | EditExternally
-        | Complete | AttachFile | AttachClipboard | RemoveAttachment | CancelReply | OpenPaste
-        | NormalMode | InsertMode | InsertAfter | InsertLineStart | InsertLineEnd | OpenBelow
-        | OpenAbove | ChangeWord | ChangeLineEnd | ChangeLine | CopyLine | VisualMode
-        | VisualLines | CopySelected | DeleteSelected | ChangeSelected => {
+        | MoveRight | MoveWordLeft | MoveWordRight | MoveWordStart | MoveWordLast
+        | MoveLineStart | MoveLineEnd | MoveUp | MoveDown | MoveTextStart | MoveTextEnd
+        | ExtendLeft | ExtendRight | ExtendWordLeft | ExtendWordRight | SelectDraft
+        | DeleteBackward | DeleteForward | DeleteWordBackward | DeleteWordForward
+        | DeleteToWordStart | PutAfter | PutBefore | KillToLineStart | KillToLineEnd | KillLine
+        | Yank | YankPrevious | Undo | Redo | HistoryPrevious | HistoryNext | HistorySearch
+        | EditExternally | Complete | AttachFile | AttachClipboard | RemoveAttachment
+        | CancelReply | OpenPaste | NormalMode | InsertMode | InsertAfter | InsertLineStart
+        | InsertLineEnd | OpenBelow | OpenAbove | ChangeWord | ChangeLineEnd | ChangeLine
+        | CopyLine | VisualMode | VisualLines | CopySelected | DeleteSelected | ChangeSelected => {
             compose::perform(state, now, action)
         }
         Escape | FocusNext | FocusPrevious | ScrollUp | ScrollDown | PageUp | PageDown

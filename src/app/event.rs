@@ -3,7 +3,7 @@
 use super::screen::Target;
 use super::screen::viewport::LayoutFacts;
 use crate::domain::{
-    AccountEvent, AccountId, CommandId, Committed, ConversationId, Found, Moment, TransferId,
+    AccountEvent, AccountId, CommandId, Committed, ConversationId, Found, Moment, TransferId, Severity,
 };
 use crate::input::{MouseEvent, TerminalEvent};
 use crate::text::SafeText;
@@ -91,7 +91,7 @@ pub enum ShellReply {
         icon: Result<std::sync::Arc<[u8]>, SafeText>,
     },
     /// Where a copied text went.
-    Copied { how: SafeText, certain: bool },
+    Copied { how: SafeText, severity: Severity },
     /// A file was opened or could not be.
     Opened {
         what: SafeText,

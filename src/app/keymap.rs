@@ -399,9 +399,9 @@ pub fn hinted(context: Context) -> &'static [(Action, &'static str)] {
     match context {
         Context::Composer => &[
             (Send, "send"),
-            (NewLine, "new line"),
             (Palette, "everything"),
             (Switcher, "go to"),
+            (NewLine, "new line"),
             (OpenDecision, "decide"),
             (FocusNext, "read"),
             (Help, "help"),
@@ -437,18 +437,11 @@ pub fn hinted(context: Context) -> &'static [(Action, &'static str)] {
             (NewConversation, "new"),
             (Escape, "write"),
         ],
-        Context::List => &[(Accept, "choose"), (Next, "down"), (Escape, "close")],
-        Context::Filter => &[
-            (Accept, "choose"),
-            (AcceptOther, "other way"),
-            (Next, "down"),
-            (Escape, "close"),
-        ],
-        Context::Line => &[(Accept, "accept"), (Next, "next"), (Escape, "close")],
+        Context::List | Context::Filter | Context::Line => &[(Accept, "choose"), (Escape, "close")],
         Context::Text => &[(PageDown, "on"), (CopyEntry, "copy"), (Escape, "close")],
         Context::Decision => &[
             (Accept, "answer"),
-            (Next, "next choice"),
+            (Next, "choice"),
             (PageDown, "read on"),
             (Last, "to the end"),
             (Escape, "later"),

@@ -53,17 +53,8 @@ pub fn on_reply(state: &mut State, now: Moment, reply: ShellReply) -> Vec<Effect
             conversation,
             icon,
         } => icon_loaded(state, &account, &conversation, icon),
-        ShellReply::Copied { how, certain } => {
-            if certain {
-                state.say(Severity::Done, format!("Copied ({how})."));
-            } else {
-                state.say(
-                    Severity::Info,
-                    format!(
-                        "Sent to the clipboard ({how}); the terminal does not say whether it took it."
-                    ),
-                );
-            }
+        ShellReply::Copied { how, severity } => {
+            state.say(severity, how.as_str());
             Vec::new()
         }
         ShellReply::Opened { what, error } => {

@@ -169,6 +169,20 @@ impl Ids {
     }
 }
 
+/// How the person wants pictures to be drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PictureChoice {
+    /// By what the terminal answers.
+    #[default]
+    Auto,
+    Kitty,
+    Iterm,
+    Sixel,
+    Blocks,
+    /// Not at all; their cards stand for them.
+    Off,
+}
+
 /// What the person can switch.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
@@ -191,6 +205,7 @@ pub struct Settings {
     pub wrap_code: bool,
     /// Ask the server to open a thread for messages in the default conversation.
     pub auto_thread: bool,
+    pub pictures: PictureChoice,
     /// Esc and cut sequences wait longer, pictures are not fetched by themselves.
     pub over_ssh: bool,
     /// Minutes east of UTC are the shell's business: it hands the zone's offset in here, at the
@@ -216,6 +231,7 @@ impl Default for Settings {
             unfold_all: false,
             wrap_code: true,
             auto_thread: false,
+            pictures: PictureChoice::Auto,
             over_ssh: false,
             utc_offset_minutes: 0,
         }

@@ -6,7 +6,7 @@ use super::{Exit, Failure};
 use crate::app::State;
 use crate::app::keymap::{Keymap, Override};
 use crate::app::screen::Toast;
-use crate::app::state::{AccountField, AccountKind, Ids, Settings};
+use crate::app::state::{AccountField, AccountKind, Ids, PictureChoice, Settings};
 use crate::config::account::{AccountConfig, Endpoint, NetworkEndpoint, ProcessEndpoint};
 use crate::config::file::{self, Config};
 use crate::config::keys;
@@ -393,6 +393,14 @@ fn settings(global: &Global, config: &Config, place: Place) -> Settings {
         }
     }
 
+    settings.pictures = match set.pictures.as_deref() {
+        Some("kitty") => PictureChoice::Kitty,
+        Some("iterm2") => PictureChoice::Iterm,
+        Some("sixel") => PictureChoice::Sixel,
+        Some("blocks") => PictureChoice::Blocks,
+        Some("off") => PictureChoice::Off,
+        _ => PictureChoice::Auto,
+    };
     if let Some(theme) = &global.theme {
         settings.theme.clone_from(theme);
     }

@@ -26,6 +26,9 @@ pub enum Kind {
 /// Names of the schemes of keys that ship.
 pub const SCHEMES: &[&str] = &["default", "vim", "emacs"];
 
+/// Ways to draw pictures, by name.
+pub const PICTURES: &[&str] = &["auto", "kitty", "iterm2", "sixel", "blocks", "off"];
+
 macro_rules! kind {
     (flag) => {
         Kind::Flag
@@ -38,6 +41,9 @@ macro_rules! kind {
     };
     (scheme) => {
         Kind::Choice(SCHEMES)
+    };
+    (picture_way) => {
+        Kind::Choice(PICTURES)
     };
 }
 
@@ -52,6 +58,9 @@ macro_rules! value {
         PathBuf
     };
     (scheme) => {
+        String
+    };
+    (picture_way) => {
         String
     };
 }
@@ -99,6 +108,7 @@ settings! {
     show_directory: flag = "true", "Status line: the working directory of the agent";
     show_latency: flag = "true", "Status line: how long the answer took";
     show_cost: flag = "true", "Status line: what the answer cost";
+    pictures: picture_way = "\"auto\"", "How pictures are drawn: `auto` by what the terminal answers, one way whatever it answers, or `off`";
     over_ssh: flag = "false", "Wait longer for cut key sequences and fetch no pictures by itself. Without it, found out by looking for SSH";
     downloads: path = "\"~/Downloads\"", "Where saved files go";
 }
@@ -106,5 +116,9 @@ settings! {
 impl Reader {
     fn scheme(&mut self, section: &mut Section<'_>, key: &'static str) -> Option<String> {
         self.choice(section, key, SCHEMES)
+    }
+
+    fn picture_way(&mut self, section: &mut Section<'_>, key: &'static str) -> Option<String> {
+        self.choice(section, key, PICTURES)
     }
 }

@@ -48,7 +48,7 @@ const KINDS: &[Kind] = &[
             Field {
                 name: "secret",
                 title: "Secret",
-                hint: "the token of the gateway; it goes into the keyring",
+                hint: "the token of the gateway; kept in the keyring, else in a file that only you can read",
                 is_secret: true,
                 is_required: true,
             },
@@ -70,7 +70,7 @@ const KINDS: &[Kind] = &[
             Field {
                 name: "secret",
                 title: "Secret",
-                hint: "the token of the server; it goes into the keyring",
+                hint: "the token of the server; kept in the keyring, else in a file that only you can read",
                 is_secret: true,
                 is_required: true,
             },

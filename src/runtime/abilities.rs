@@ -2,6 +2,7 @@
 //! answered: variables of the environment are inherited through multiplexers and over SSH.
 
 use super::desktop::Place;
+use crate::app::state::PictureChoice;
 use crate::input::TerminalReply;
 
 /// How pictures can be drawn.
@@ -55,6 +56,17 @@ impl Abilities {
             | TerminalReply::CursorPosition { .. }
             | TerminalReply::PixelSize { .. }
             | TerminalReply::Status(_) => {}
+        }
+    }
+
+    /// The way that the person chose, else the best that was proved.
+    pub fn picture_way_chosen(&self, choice: PictureChoice, place: Place) -> PictureWay {
+        match choice {
+            PictureChoice::Auto => self.picture_way(place),
+            PictureChoice::Kitty => PictureWay::Kitty,
+            PictureChoice::Iterm => PictureWay::Iterm,
+            PictureChoice::Sixel => PictureWay::Sixel,
+            PictureChoice::Blocks | PictureChoice::Off => PictureWay::Blocks,
         }
     }
 

@@ -1,6 +1,7 @@
 //! What leaves the window: clipboard, notifications, the title, links and files opened elsewhere.
 //! Everything takes cleaned text and says only what is known of where it went.
 
+use crate::domain::Severity;
 use crate::text::SafeText;
 use base64::Engine as _;
 use std::io::Write;
@@ -39,8 +40,7 @@ const OSC52_LIMIT: usize = 74_000;
 pub struct Copied {
     /// Words for the toast.
     pub how: String,
-    /// The clipboard confirmed it.
-    pub is_certain: bool,
+    pub severity: Severity,
     /// Bytes to write to the terminal.
     pub escape: Option<Vec<u8>>,
 }
@@ -58,37 +58,37 @@ pub fn copy(text: &SafeText, place: Place, fallback_dir: &Path) -> Copied {
     });
     if place.in_tmux && pipe_to(&["tmux", "load-buffer", "-w", "-"], text) {
         return Copied {
-            how: "copied to tmux and sent to the terminal".to_owned(),
-            is_certain: false,
+            how: "Copied to tmux and sent to the terminal's clipboard (not confirmed).".to_owned(),
+            severity: Severity::Info,
             escape: None,
         };
     }
     if place.has_display && !place.over_ssh && native(text) {
         return Copied {
-            how: "copied".to_owned(),
-            is_certain: true,
+            how: "Copied.".to_owned(),
+            severity: Severity::Done,
             escape: None,
         };
     }
     if let Some(escape) = escape {
         return Copied {
-            how: "sent to the terminal's clipboard (not confirmed)".to_owned(),
-            is_certain: false,
+            how: "Sent to the terminal's clipboard (not confirmed).".to_owned(),
+            severity: Severity::Info,
             escape: Some(escape),
         };
     }
     match super::terminal::write_private(fallback_dir, "copied.txt", text.as_bytes()) {
         Ok(path) => Copied {
             how: format!(
-                "too long for the terminal's clipboard; it is in {}",
+                "Too long for the terminal's clipboard; it is in {}.",
                 path.display()
             ),
-            is_certain: true,
+            severity: Severity::Info,
             escape: None,
         },
         Err(error) => Copied {
-            how: format!("could not copy: {error}"),
-            is_certain: false,
+            how: format!("Not copied: {error}."),
+            severity: Severity::Error,
             escape: None,
         },
     }

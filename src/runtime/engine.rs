@@ -90,7 +90,8 @@ pub enum Inner {
         setup: Box<session::SessionSetup>,
     },
     /// The wizard or a file change brought an account.
-    AccountReady(Box<AccountConfig>),
+    /// An account was saved, and where its secret was put.
+    AccountReady(Box<AccountConfig>, Option<String>),
 }
 
 /// The engine.
@@ -309,11 +310,20 @@ impl Engine {
             Happening::Inner(Inner::SessionReady { account, setup }) => {
                 self.take_setup(&account, *setup)
             }
-            Happening::Inner(Inner::AccountReady(config)) => {
+            Happening::Inner(Inner::AccountReady(config, place)) => {
                 let id = AccountId::new(&config.name);
+                let words = match place {
+                    Some(place) => format!("{} was added; its secret is {place}.", config.name),
+                    None => format!("{} was added.", config.name),
+                };
                 self.add_account(*config);
                 self.start_session(&id);
                 self.front.push(Effect::Redraw { now: true });
+                // The form that asked for it closes.
+                self.apply(Event::Shell(ShellReply::AccountChecked {
+                    account: id,
+                    result: Ok(SafeText::prose(&words)),
+                }));
             }
         }
     }
@@ -675,7 +685,7 @@ impl Engine {
                 let (out, around) = (self.inner_out.clone(), Arc::clone(&self.around));
                 tokio::task::spawn_blocking(move || {
                     let inner = match setup::add_fields(&fields, secret, &around) {
-                        Ok(config) => Inner::AccountReady(Box::new(config)),
+                        Ok((config, place)) => Inner::AccountReady(Box::new(config), place),
                         Err(error) => Inner::Shell(Box::new(ShellReply::AccountChecked {
                             account: AccountId::new("new"),
                             result: Err(SafeText::label(&error)),

@@ -16,6 +16,7 @@ use super::output::Writer;
 use super::pictures;
 use super::terminal::{self, Modes};
 use crate::app::event::{ShellReply, Signal};
+use crate::app::state::PictureChoice;
 use crate::app::{Effect, Event};
 use crate::domain::{LinkState, Moment, Severity};
 use crate::input::parser::{Parser, ParserOptions};
@@ -38,6 +39,9 @@ use tokio::sync::mpsc;
 
 /// How long one batch may take before a key is looked for again.
 const BATCH: Duration = Duration::from_millis(4);
+/// Pixels of a cell where the terminal did not say and pictures are asked for all the same.
+const USUAL_CELL: (u16, u16) = (10, 20);
+
 /// How long a terminal may take to be told that it can drop our pictures.
 const FAREWELL: Duration = Duration::from_millis(200);
 /// How long writing what is not kept yet may take after a panic.
@@ -194,6 +198,7 @@ impl Screen {
         screen
             .engine
             .apply(Event::Terminal(TerminalEvent::Resize { columns, rows }));
+        screen.plan_pictures();
         screen.pace.want(true);
         Ok(screen)
     }
@@ -380,18 +385,28 @@ impl Screen {
         }
     }
 
-    fn take_reply(&mut self, reply: TerminalReply) {
-        self.abilities.learn(&reply);
+    /// How pictures are drawn from now on.
+    fn plan_pictures(&mut self) {
         let place = self.engine.surroundings().place;
+        let choice = self.engine.state.settings.pictures;
+        let is_forced = choice != PictureChoice::Auto;
         let plan = pictures::Plan {
-            way: self.abilities.picture_way(place),
-            cell: self.abilities.cell,
+            way: self.abilities.picture_way_chosen(choice, place),
+            cell: self
+                .abilities
+                .cell
+                .or_else(|| is_forced.then_some(USUAL_CELL)),
             in_tmux: place.in_tmux,
         };
         if self.pictures.set_plan(plan) {
             self.memo.forget_pictures();
             self.pace.want(true);
         }
+    }
+
+    fn take_reply(&mut self, reply: TerminalReply) {
+        self.abilities.learn(&reply);
+        self.plan_pictures();
         match &reply {
             TerminalReply::Mode {
                 mode: 2026,
@@ -528,7 +543,7 @@ impl Screen {
                 let copied = desktop::copy(&text, place, &dir);
                 let reply = ShellReply::Copied {
                     how: SafeText::label(&copied.how),
-                    certain: copied.is_certain,
+                    severity: copied.severity,
                 };
                 let _ = inner.blocking_send(Inner::Shell(Box::new(reply)));
                 if let Some(escape) = copied.escape
@@ -547,7 +562,7 @@ impl Screen {
         }
         self.engine.apply(Event::Shell(ShellReply::Copied {
             how: SafeText::label(&copied.how),
-            certain: copied.is_certain,
+            severity: copied.severity,
         }));
     }
 

@@ -279,10 +279,10 @@ pub fn add_fields(
     fields: &[(String, String)],
     secret: Option<Secret>,
     around: &Surroundings,
-) -> Result<AccountConfig, String> {
+) -> Result<(AccountConfig, Option<String>), String> {
     let config = file::account_from_fields(fields).map_err(|error| error.to_string())?;
-    add(&config, secret, around)?;
-    Ok(config)
+    let place = add(&config, secret, around)?;
+    Ok((config, place))
 }
 
 /// Saves an account; where its secret was put, when there is one.

@@ -6,7 +6,7 @@ use crate::app::screen::Target;
 use crate::text::{graphemes, is_right_to_left, truncate, width};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use std::sync::Arc;
 
 /// A piece of a line: text in one role.
@@ -198,7 +198,7 @@ impl Canvas<'_> {
                 } else {
                     symbol
                 });
-                cell.set_style(style);
+                cell.set_style(on_ground(cell, style));
                 at += 1;
             }
             return at;
@@ -215,11 +215,11 @@ impl Canvas<'_> {
             }
             let cell = &mut self.buffer[(at, y)];
             cell.set_symbol(cluster);
-            cell.set_style(style);
+            cell.set_style(on_ground(cell, style));
             for hidden in 1..wide {
                 let cell = &mut self.buffer[(at + hidden, y)];
                 cell.set_symbol(" ");
-                cell.set_style(style);
+                cell.set_style(on_ground(cell, style));
             }
             at += wide;
         }
@@ -281,7 +281,8 @@ impl Canvas<'_> {
             let room = end.saturating_sub(x);
             let start = x;
             let is_last = at + 1 == row.pieces.len();
-            x = if is_last || width(&piece.text) > usize::from(room) {
+            let is_cut = width(&piece.text) > usize::from(room);
+            x = if is_last || is_cut {
                 self.put_cut(x, y, &piece.text, room, piece.role)
             } else {
                 self.put(x, y, &piece.text, room, piece.role)
@@ -299,6 +300,9 @@ impl Canvas<'_> {
                     width: x - start,
                     target: Arc::clone(link),
                 });
+            }
+            if is_cut {
+                break;
             }
         }
         if let Some(laid) = &row.laid {
@@ -354,6 +358,18 @@ impl Canvas<'_> {
             let y = area.y + u16::try_from(row).unwrap_or(0);
             self.put(x, y, self.glyphs.scroll_thumb, 1, role);
         }
+    }
+}
+
+/// The style of text on what a cell has already. On a reversed ground a colour of its own would
+/// become a patch behind the letters.
+fn on_ground(cell: &ratatui::buffer::Cell, style: Style) -> Style {
+    let is_reversed = cell.modifier.contains(Modifier::REVERSED)
+        && !style.add_modifier.contains(Modifier::REVERSED);
+    if is_reversed && style.bg.is_none() {
+        Style { fg: None, ..style }
+    } else {
+        style
     }
 }
 

@@ -224,15 +224,18 @@ fn edge(canvas: &mut Canvas<'_>, scene: &Scene<'_>, area: Rect, has_focus: bool)
         Role::Border
     };
     canvas.rule(area, area.y, role);
-    let name = format!(
-        " {} {} {} ",
-        place_name(scene, scene.id),
-        scene.glyphs.dot,
-        scene.account.account.label
-    );
-    let name_role = if has_focus { Role::Title } else { Role::Muted };
-    let room = area.width.saturating_sub(PROMPT + 1);
-    canvas.put_cut(area.x + PROMPT, area.y, &name, room, name_role);
+    // While nothing is written, the line below says where it would go.
+    if !scene.conversation.composer.is_empty() {
+        let name = format!(
+            " {} {} {} ",
+            place_name(scene, scene.id),
+            scene.glyphs.dot,
+            scene.account.account.label
+        );
+        let name_role = if has_focus { Role::Title } else { Role::Muted };
+        let room = area.width.saturating_sub(PROMPT + 1);
+        canvas.put_cut(area.x + PROMPT, area.y, &name, room, name_role);
+    }
     if let Some(limit) = scene.account.account.capabilities.text_limit {
         let length = scene.conversation.composer.text().chars().count();
         if length * 10 >= limit * 8 {

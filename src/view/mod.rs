@@ -34,7 +34,7 @@ use crate::app::Action;
 use crate::app::screen::overlay::{DecisionPopup, Overlay};
 use crate::app::screen::viewport::{Anchor, LayoutFacts};
 use crate::app::screen::{SidebarRow, Target};
-use crate::app::state::State;
+use crate::app::state::{PictureChoice, State};
 use crate::domain::LinkState;
 use crate::render::{Coloured, Colours, Job};
 use canvas::Canvas;
@@ -199,7 +199,9 @@ fn whole(canvas: &mut Canvas<'_>, state: &State, memo: &mut Memo, area: Rect, dr
 
 /// Whether pictures can be drawn with the colours there are.
 fn shows_pictures(state: &State, theme: &Theme) -> bool {
-    theme.depth >= Depth::Indexed && !state.settings.ascii
+    theme.depth >= Depth::Indexed
+        && !state.settings.ascii
+        && state.settings.pictures != PictureChoice::Off
 }
 
 /// Icons of the sidebar that have to be decoded first.

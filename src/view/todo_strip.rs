@@ -145,6 +145,10 @@ pub(crate) fn todo_row(scene: &Scene<'_>, columns: u16) -> Option<Row> {
     let is_over =
         |status: TodoStatus| matches!(status, TodoStatus::Completed | TodoStatus::Cancelled);
     let done = todos.iter().filter(|todo| is_over(todo.status)).count();
+    // A list that is done goes with its run; its key still shows it.
+    if done == todos.len() && scene.conversation.run.is_none() {
+        return None;
+    }
     let current = todos
         .iter()
         .position(|todo| !is_over(todo.status))

@@ -31,7 +31,12 @@ fn after(text: &str, keys: &str) -> String {
 fn a_count_repeats_a_motion() {
     let mut desk = draft("one two three four");
     desk.press("3 w");
-    assert_eq!(caret(&mut desk), "one two three".len());
+    assert_eq!(caret(&mut desk), "one two three ".len());
+    desk.press("2 b");
+    assert_eq!(caret(&mut desk), "one ".len());
+    // The end of a word is its last letter.
+    desk.press("2 e");
+    assert_eq!(caret(&mut desk), "one two thre".len());
     desk.press("2 b");
     assert_eq!(caret(&mut desk), "one ".len());
     // A zero goes on with a count and is a motion else.
@@ -55,8 +60,9 @@ fn a_count_repeats_a_motion() {
 #[test]
 fn a_count_stands_before_a_command_or_inside_it() {
     for (keys, left) in [
-        ("d 2 w", " three four"),
-        ("2 d w", " three four"),
+        ("d 2 w", "three four"),
+        ("2 d w", "three four"),
+        ("d 2 e", " three four"),
         ("3 x", " two three four"),
         ("2 d 2 w", ""),
         ("$ 2 d b", "one two "),
@@ -77,12 +83,40 @@ fn counted_lines_are_one_piece_and_one_step() {
     desk.press("2 d d");
     assert_eq!(desk.draft(), "c\nd");
     desk.press("p");
-    assert_eq!(desk.draft(), "a\nb\nc\nd");
+    assert_eq!(desk.draft(), "c\na\nb\nd");
     desk.press("u u");
     assert_eq!(desk.draft(), "a\nb\nc\nd");
     assert_eq!(after("a\nb\nc", "9 d d"), "");
     assert_eq!(after("a\nb\nc", "j 2 c c"), "a\n");
-    assert_eq!(after("a\nb\nc", "2 y y G p"), "a\nb\nca\nb");
+    assert_eq!(after("a\nb\nc", "2 y y G p"), "a\nb\nc\na\nb");
+}
+
+#[test]
+fn what_was_taken_as_lines_is_put_back_as_lines() {
+    for (keys, left) in [
+        ("d d p", "b\na\nc"),
+        ("d d P", "a\nb\nc"),
+        ("l y y j p", "a\nb\na\nc"),
+        ("y y j P", "a\na\nb\nc"),
+        ("y y 2 p", "a\na\na\nb\nc"),
+        ("G d d g g p", "a\nc\nb"),
+        ("V y G P", "a\nb\na\nc"),
+        // The caret stands on the first of them.
+        ("2 d d p x", "c\n\nb"),
+    ] {
+        assert_eq!(after("a\nb\nc", keys), left, "{keys}");
+    }
+    // Anything else goes behind the letter under the caret, or before it.
+    assert_eq!(after("abc", "x p"), "bac");
+    assert_eq!(after("abc", "x P"), "abc");
+    assert_eq!(after("one two", "d w p"), "tone wo");
+}
+
+#[test]
+fn deleting_words_stays_in_the_line() {
+    assert_eq!(after("one\ntwo", "d w"), "\ntwo");
+    assert_eq!(after("one.two", "d w"), ".two");
+    assert_eq!(after("one two", "w d w"), "one ");
 }
 
 #[test]
@@ -122,7 +156,7 @@ fn visual_lines_are_whole() {
         ("j V j k d", "a\n\nd"),
         ("2 j V k d", "a\nd"),
         ("V G d", ""),
-        ("l V y G p", "a\nb\n\nda\n"),
+        ("l V y G p", "a\nb\n\nd\na"),
         ("V v d", "\nb\n\nd"),
     ] {
         assert_eq!(after("a\nb\n\nd", keys), left, "{keys}");

@@ -93,6 +93,24 @@ impl Served {
         rest.split('/').next().expect("an address").to_owned()
     }
 
+    /// Stops them where they are: connections stay open and nothing answers.
+    pub fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets them go on.
+    pub fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let status = Command::new("kill")
+            .args([signal, &self.child.id().to_string()])
+            .status()
+            .expect("kill is there");
+        assert!(status.success());
+    }
+
     /// Ends them at once, as a crash would.
     pub fn kill(&mut self) {
         let _ = self.child.kill();

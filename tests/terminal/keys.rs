@@ -27,11 +27,19 @@ fn all_rows(kind: Kind) {
     let editor = home.path().join("editor");
     std::fs::write(&editor, "#!/bin/sh\nprintf 'from the editor' > \"$1\"\n").unwrap();
     std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o700)).unwrap();
+    // A desktop that opens files, for those that look for one.
+    let tools = home.path().join("bin");
+    std::fs::create_dir(&tools).unwrap();
+    let opener = tools.join("xdg-open");
+    std::fs::write(&opener, "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", tools.display());
     let mut hands = Hands::start(
         kind,
         home.path(),
         &["demo", "--set", "speed=300"],
-        &[("EDITOR", editor.to_str().unwrap())],
+        &[("EDITOR", editor.to_str().unwrap()), ("PATH", &path)],
     );
     hands.pty.wait_until("three accounts online", |screen| {
         screen.matches('●').count() >= 4
@@ -43,7 +51,10 @@ fn all_rows(kind: Kind) {
     leader(&hands);
     timeline(&hands);
     editor_and_history(&hands);
+    folding_and_todos(&hands);
+    files_and_deleting(&hands);
     screen_keys(&hands);
+    suspending(&hands, home.path());
     // Last, as it leaves.
     hands.press("ctrl-d");
     assert_eq!(hands.pty.wait_exit(), 0, "{kind:?}");
@@ -173,8 +184,6 @@ fn leader(hands: &Hands) {
         hands.press("ctrl-x").press(key).gone("omi@demo");
         hands.press("ctrl-x").press(key).see("omi@demo");
     }
-    hands.press("ctrl-x t");
-    hands.press("ctrl-x t");
 }
 
 /// Tab, Shift+Tab, PageUp, Shift+↑, Ctrl+End, and the keys of the timeline.
@@ -194,7 +203,11 @@ fn timeline(hands: &Hands) {
     hands.press("tab").see("j down");
     hands.press("g").see("the beginning of this");
     hands.press("G").gone("the beginning of this");
-    hands.press("k j");
+    let newest = selected(&hands.pty.screen());
+    hands.press("k");
+    let above = other_entry(hands, &newest);
+    hands.press("j");
+    assert_eq!(other_entry(hands, &above), newest, "j goes back down");
     hands.press("y").see("lipboard");
     hands.press("/").see("words to look for");
     hands.press("esc").gone("words to look for");
@@ -202,7 +215,9 @@ fn timeline(hands: &Hands) {
     hands.press("/").see("words to look for");
     hands.write("ran dry").see("**Service");
     hands.press("enter").gone("Search in");
-    hands.press("n N");
+    // There is one match, so there is nothing on either side of it.
+    hands.press("n").see("the newest match");
+    hands.press("N").see("the oldest match");
     // This protocol has no replies, so the message is quoted.
     hands.press("r").see("**nine** sessions");
 }
@@ -215,8 +230,142 @@ fn editor_and_history(hands: &Hands) {
     hands.press("ctrl-c").gone("from the editor");
     hands.press("ctrl-r").see("part of an earlier input");
     hands.press("esc").gone("part of an earlier input");
-    hands.press("ctrl-o");
-    hands.press("ctrl-o");
+}
+
+/// The rows of the entry that is selected, without the clock of any.
+fn selected(screen: &str) -> String {
+    screen
+        .lines()
+        .filter_map(|line| line.split_once('▌'))
+        .map(|(_, text)| text.trim_end())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Waits until another entry than this is selected; its rows.
+fn other_entry(hands: &Hands, than: &str) -> String {
+    let screen = hands.pty.wait_until("another entry", |screen| {
+        let now = selected(screen);
+        !now.is_empty() && now != than
+    });
+    selected(&screen)
+}
+
+/// Selects the newest entry with this in it, from the newest upwards.
+fn select(hands: &Hands, text: &str) {
+    hands.press("tab").see("j down");
+    hands.press("G");
+    let mut entry = other_entry(hands, "");
+    for _ in 0..12 {
+        if entry.contains(text) {
+            return;
+        }
+        hands.press("k");
+        entry = other_entry(hands, &entry);
+    }
+    panic!("no entry with {text:?}:\n{}", hands.pty.screen());
+}
+
+/// Says a word that the agent knows and waits for the end of what it does.
+fn play(hands: &Hands, word: &str, end: &str) {
+    hands.write(word);
+    hands.press("enter");
+    hands.see(end);
+    hands
+        .pty
+        .wait_until("the end of the run", |screen| !is_running(screen));
+}
+
+/// Enter on an entry, Ctrl+O, Ctrl+X t.
+fn folding_and_todos(hands: &Hands) {
+    const FOLDED: &str = "▸ 2 tool calls";
+    const UNFOLDED: &str = "▾ 2 tool calls";
+    play(hands, "tools", "a yanked 0.4.3");
+    select(hands, FOLDED);
+    hands.press("enter").see(UNFOLDED);
+    hands.press("enter").gone(UNFOLDED);
+    hands.press("esc").gone("j down");
+    hands.press("ctrl-o").see(UNFOLDED);
+    hands.press("ctrl-o").gone(UNFOLDED);
+    hands.press("ctrl-end");
+    hands.write("todo");
+    hands.press("enter").see("ead how sessions are");
+    hands
+        .pty
+        .wait_until("the end of the run", |screen| !is_running(screen));
+    // The strip has one line; the whole list names the last of them too.
+    hands.press("ctrl-x t").see("Delete the old code");
+    hands.press("ctrl-x t").gone("Delete the old code");
+}
+
+/// s, o and d in the timeline, where the server knows them.
+fn files_and_deleting(hands: &Hands) {
+    hands.press("alt-1").at("iris@demo");
+    play(hands, "file", "pool-fix.patch");
+    select(hands, "latency.csv");
+    hands.press("s").see("Saved");
+    hands.press("o");
+    hands.pty.wait_until("an opened file", |screen| {
+        screen.contains("Opened ") || screen.contains("Files of this conversation")
+    });
+    hands.press("esc").gone("Files of this conversation");
+    hands.press("esc").gone("j down");
+    select(hands, "file");
+    hands.press("d").see("Delete this message?");
+    hands.press("esc").gone("Delete this message?");
+    hands.press("esc").gone("j down");
+    // And where it does not.
+    hands.press("alt-2").at("pheby@demo");
+    hands.press("tab").see("j down");
+    hands.press("G d").see("Delete the message: ");
+    hands.press("esc").gone("j down");
+}
+
+/// Ctrl+Z, and the way back.
+fn suspending(hands: &Hands, home: &std::path::Path) {
+    hands.write("kept");
+    let id = program_of(home);
+    hands.press("ctrl-z");
+    let deadline = std::time::Instant::now() + super::support::pty::PATIENCE;
+    let stat = format!("/proc/{id}/stat");
+    while !std::fs::read_to_string(&stat)
+        .unwrap_or_default()
+        .contains(") T")
+    {
+        assert!(std::time::Instant::now() < deadline, "it is not stopped");
+        std::thread::yield_now();
+    }
+    let status = std::process::Command::new("kill")
+        .args(["-CONT", &id.to_string()])
+        .status()
+        .unwrap();
+    assert!(status.success());
+    hands.write("!").see("kept!");
+    hands.press("ctrl-c").gone("kept!");
+}
+
+/// The process that draws on the terminal, by the folder it keeps its things in.
+fn program_of(home: &std::path::Path) -> u32 {
+    let folder = format!("TRIALOGUE_CONFIG_DIR={}/config", home.display());
+    let ids = std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    for id in ids {
+        let read = |name: &str| std::fs::read(format!("/proc/{id}/{name}")).unwrap_or_default();
+        let environment = read("environ");
+        let is_ours = environment
+            .split(|byte| *byte == 0)
+            .any(|variable| variable == folder.as_bytes());
+        let command = String::from_utf8_lossy(&read("cmdline")).into_owned();
+        let mut words = command.split('\0');
+        let is_program = words
+            .next()
+            .is_some_and(|program| program == env!("CARGO_BIN_EXE_trialogue"));
+        if is_ours && is_program && !command.contains("--runtime") {
+            return id;
+        }
+    }
+    panic!("the program is not among the processes");
 }
 
 /// Ctrl+L.

@@ -119,10 +119,13 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
         _ => {}
     }
     let kills = state.screen.kills.clone();
+    let line_kill = state.screen.kills_lines;
+    let is_normal = state.screen.is_normal;
     let Some(composer) = composer(state) else {
         return Vec::new();
     };
     let mut killed = None;
+    let mut lines = None;
     let mut is_insert = false;
     match action {
         NewLine => composer.insert("\n"),
@@ -130,6 +133,8 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
         MoveRight => (0..times).for_each(|_| composer.go(Motion::Right, false)),
         MoveWordLeft => (0..times).for_each(|_| composer.go(Motion::WordLeft, false)),
         MoveWordRight => (0..times).for_each(|_| composer.go(Motion::WordRight, false)),
+        MoveWordStart => (0..times).for_each(|_| composer.go(Motion::WordStart, false)),
+        MoveWordLast => (0..times).for_each(|_| composer.go(Motion::WordLast, false)),
         MoveLineStart => composer.go(Motion::LineStart, false),
         MoveLineEnd => composer.go(Motion::LineEnd, false),
         MoveTextStart => composer.go(Motion::TextStart, false),
@@ -147,13 +152,17 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
             }
         }
         DeleteForward => {
-            composer.delete_times(Motion::Right, times);
+            let gone = composer.delete_times(Motion::Right, times);
+            // In vim a letter taken out can be put back like anything else.
+            killed = gone.filter(|_| is_normal);
         }
         DeleteWordBackward => killed = composer.delete_times(Motion::WordLeft, times),
         DeleteWordForward => killed = composer.delete_times(Motion::WordRight, times),
+        DeleteToWordStart => killed = composer.delete_times(Motion::WordStartInLine, times),
         KillToLineStart => killed = composer.delete(Motion::KillStart),
         KillToLineEnd => killed = composer.delete(Motion::KillEnd),
-        KillLine => killed = composer.delete_lines(times),
+        KillLine => lines = composer.delete_lines(times),
+        PutAfter | PutBefore => put(composer, &kills, line_kill, action == PutAfter, times),
         Yank => (0..times).for_each(|_| composer.yank(&kills, false)),
         YankPrevious => composer.yank(&kills, true),
         Undo => {
@@ -169,7 +178,7 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
         OpenPaste => {
             composer.unfold();
         }
-        CopyLine => killed = Some(composer.lines_text(times).to_owned()),
+        CopyLine => lines = Some(composer.lines_text(times).to_owned()),
         NormalMode => {
             composer.unselect();
             state.screen.is_normal = true;
@@ -210,7 +219,7 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
             is_insert = true;
         }
         ChangeLine => {
-            killed = composer.empty_lines(times);
+            lines = composer.empty_lines(times);
             is_insert = true;
         }
         _ => {}
@@ -218,8 +227,26 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
     if is_insert {
         state.screen.is_normal = false;
     }
-    remember_kill(state, killed);
+    match lines {
+        Some(lines) => remember_lines(state, lines),
+        None => remember_kill(state, killed),
+    }
     drawer::refresh(state)
+}
+
+/// Puts the newest of what was deleted or copied back: lines as lines, anything else at the caret.
+fn put(composer: &mut Composer, kills: &[String], is_lines: bool, after: bool, times: usize) {
+    let lines = kills.last().and_then(|text| text.strip_suffix('\n'));
+    match lines.filter(|_| is_lines) {
+        Some(lines) if after => composer.put_lines_below(lines, times),
+        Some(lines) => composer.put_lines_above(lines, times),
+        None => {
+            if after {
+                composer.go_behind();
+            }
+            (0..times).for_each(|_| composer.yank(kills, false));
+        }
+    }
 }
 
 /// What an action means while a visual selection is being made; none when it means the same as ever.
@@ -230,7 +257,9 @@ fn visual(state: &mut State, action: Action, times: usize) -> Option<Vec<Effect>
         MoveLeft => Some(Motion::Left),
         MoveRight => Some(Motion::Right),
         MoveWordLeft => Some(Motion::WordLeft),
-        MoveWordRight => Some(Motion::WordRight),
+        // The end of a selection lies behind the letter that the motion leads onto.
+        MoveWordRight | MoveWordLast => Some(Motion::WordRight),
+        MoveWordStart => Some(Motion::WordStart),
         MoveLineStart => Some(Motion::LineStart),
         MoveLineEnd => Some(Motion::LineEnd),
         MoveTextStart => Some(Motion::TextStart),
@@ -242,6 +271,7 @@ fn visual(state: &mut State, action: Action, times: usize) -> Option<Vec<Effect>
         return Some(Vec::new());
     }
     let lines = times.cast_signed();
+    let by_lines = composer.is_visual_by_lines();
     let killed = match action {
         MoveUp => {
             composer.extend_visual_lines(-lines);
@@ -264,7 +294,10 @@ fn visual(state: &mut State, action: Action, times: usize) -> Option<Vec<Effect>
         }
         _ => return None,
     };
-    remember_kill(state, killed);
+    match killed {
+        Some(killed) if by_lines => remember_lines(state, killed),
+        killed => remember_kill(state, killed),
+    }
     Some(drawer::refresh(state))
 }
 
@@ -279,10 +312,17 @@ fn remember_kill(state: &mut State, killed: Option<String>) {
     let Some(killed) = killed.filter(|text| !text.is_empty()) else {
         return;
     };
+    state.screen.kills_lines = false;
     let kills = &mut state.screen.kills;
     kills.push(killed);
     let extra = kills.len().saturating_sub(KILLS);
     kills.drain(..extra);
+}
+
+/// Lines are remembered with a break behind the last.
+fn remember_lines(state: &mut State, lines: String) {
+    remember_kill(state, Some(lines + "\n"));
+    state.screen.kills_lines = true;
 }
 
 /// Types or pastes text into the draft on screen; a paste never sends.

@@ -329,6 +329,31 @@ const GLOBAL: &Table = {
     ]
 };
 
+/// The motions of vim, in its normal and its visual mode.
+const MOTIONS: &Table = {
+    use Action::*;
+    &[
+        ("h", MoveLeft),
+        ("l", MoveRight),
+        ("left", MoveLeft),
+        ("right", MoveRight),
+        ("j", MoveDown),
+        ("k", MoveUp),
+        ("down", MoveDown),
+        ("up", MoveUp),
+        ("w", MoveWordStart),
+        ("e", MoveWordLast),
+        ("b", MoveWordLeft),
+        ("0", MoveLineStart),
+        ("^", MoveLineStart),
+        ("$", MoveLineEnd),
+        ("home", MoveLineStart),
+        ("end", MoveLineEnd),
+        ("g g", MoveTextStart),
+        ("G", MoveTextEnd),
+    ]
+};
+
 const NORMAL: &Table = {
     use Action::*;
     &[
@@ -338,31 +363,14 @@ const NORMAL: &Table = {
         ("A", InsertLineEnd),
         ("o", OpenBelow),
         ("O", OpenAbove),
-        ("h", MoveLeft),
-        ("l", MoveRight),
-        ("left", MoveLeft),
-        ("right", MoveRight),
-        ("j", MoveDown),
-        ("k", MoveUp),
-        ("down", MoveDown),
-        ("up", MoveUp),
-        ("w", MoveWordRight),
-        ("e", MoveWordRight),
-        ("b", MoveWordLeft),
-        ("0", MoveLineStart),
-        ("^", MoveLineStart),
-        ("$", MoveLineEnd),
-        ("home", MoveLineStart),
-        ("end", MoveLineEnd),
-        ("g g", MoveTextStart),
-        ("G", MoveTextEnd),
         ("x", DeleteForward),
         ("delete", DeleteForward),
         ("X", DeleteBackward),
         ("backspace", MoveLeft),
         ("D", KillToLineEnd),
         ("d d", KillLine),
-        ("d w", DeleteWordForward),
+        ("d w", DeleteToWordStart),
+        ("d e", DeleteWordForward),
         ("d b", DeleteWordBackward),
         ("d $", KillToLineEnd),
         ("d 0", KillToLineStart),
@@ -370,13 +378,14 @@ const NORMAL: &Table = {
         ("c c", ChangeLine),
         ("S", ChangeLine),
         ("c w", ChangeWord),
+        ("c e", ChangeWord),
         ("c $", ChangeLineEnd),
         ("y y", CopyLine),
         ("Y", CopyLine),
         ("v", VisualMode),
         ("V", VisualLines),
-        ("p", Yank),
-        ("P", Yank),
+        ("p", PutAfter),
+        ("P", PutBefore),
         ("u", Undo),
         ("ctrl-r", Redo),
         ("enter", Send),
@@ -401,24 +410,6 @@ const VISUAL: &Table = {
         ("v", VisualMode),
         ("V", VisualLines),
         ("esc", NormalMode),
-        ("h", MoveLeft),
-        ("l", MoveRight),
-        ("left", MoveLeft),
-        ("right", MoveRight),
-        ("j", MoveDown),
-        ("k", MoveUp),
-        ("down", MoveDown),
-        ("up", MoveUp),
-        ("w", MoveWordRight),
-        ("e", MoveWordRight),
-        ("b", MoveWordLeft),
-        ("0", MoveLineStart),
-        ("^", MoveLineStart),
-        ("$", MoveLineEnd),
-        ("home", MoveLineStart),
-        ("end", MoveLineEnd),
-        ("g g", MoveTextStart),
-        ("G", MoveTextEnd),
         ("ctrl-c", NormalMode),
     ]
 };
@@ -448,7 +439,9 @@ pub(super) fn vim() -> Vec<Binding> {
     let mut bindings = default();
     change(&mut bindings, Context::Composer, "esc", Action::NormalMode);
     change(&mut bindings, Context::Timeline, "q", Action::Escape);
+    bindings.extend(table(Context::Normal, MOTIONS));
     bindings.extend(table(Context::Normal, NORMAL));
+    bindings.extend(table(Context::Visual, MOTIONS));
     bindings.extend(table(Context::Visual, VISUAL));
     bindings
 }

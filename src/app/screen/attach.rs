@@ -111,9 +111,11 @@ pub fn on_inspected(state: &mut State, path: &Path, facts: Result<FileFacts, Saf
         })
         .collect();
     for (account, id) in waiting {
+        // What the shell says of a file begins with its name already.
         let refusal = match &facts {
-            Err(reason) => Some(reason.to_string()),
-            Ok(facts) => too_much(state, &account, &id, path, facts),
+            Err(reason) => Some(format!("Not attached: {reason}")),
+            Ok(facts) => too_much(state, &account, &id, path, facts)
+                .map(|reason| format!("{} is not attached: {reason}", path.display())),
         };
         let Some(of) = state.conversation_mut(&account, &id) else {
             continue;
@@ -128,12 +130,7 @@ pub fn on_inspected(state: &mut State, path: &Path, facts: Result<FileFacts, Saf
             }
             (_, refusal) => {
                 files.retain(|file| file.path != path);
-                let words = format!(
-                    "{} is not attached: {}",
-                    path.display(),
-                    refusal.unwrap_or_default()
-                );
-                state.say(Severity::Warning, words);
+                state.say(Severity::Warning, refusal.unwrap_or_default());
             }
         }
         state.redraw(Redraw::Now);

@@ -4,18 +4,22 @@
 //! The model always holds the whole text. A long paste is folded into a *chip* for the eye only:
 //! `shown` replaces it by a short label, and every motion steps over it as over one cluster.
 
+mod chips;
 mod history;
+mod lines;
+mod motion;
 mod visual;
 
 use super::drawer::Drawer;
-use super::line::{after, before, word_after, word_before};
 use crate::app::event::FileFacts;
 use crate::domain::{DraftRecord, Moment, RemoteId};
-use crate::text;
 use std::ops::Range;
 use std::path::PathBuf;
 
 pub use super::shown::{Piece, Shown};
+pub use chips::chip_label;
+use chips::{foldable, is_long};
+pub use motion::Motion;
 
 /// A paste with more lines than this becomes a chip.
 pub const CHIP_LINES: usize = 8;
@@ -262,21 +266,6 @@ impl Composer {
         }
     }
 
-    /// Unfolds the chip before, after or around the caret; false when there is none.
-    pub fn unfold(&mut self) -> bool {
-        let caret = self.caret;
-        let Some(at) = self
-            .chips
-            .iter()
-            .position(|chip| chip.start <= caret && caret <= chip.end)
-            .or_else(|| (!self.chips.is_empty()).then(|| self.chips.len() - 1))
-        else {
-            return false;
-        };
-        self.chips.remove(at);
-        true
-    }
-
     /// Deletes the selection, else from the caret to where `motion` leads. Returns what went.
     pub fn delete(&mut self, motion: Motion) -> Option<String> {
         let range = match self.selection() {
@@ -308,33 +297,6 @@ impl Composer {
             }
         }
         self.delete(motion)
-    }
-
-    /// Deletes so many lines from that of the caret on, with a break. Returns what went.
-    pub fn delete_lines(&mut self, count: usize) -> Option<String> {
-        let range = self.with_break(self.lines(count));
-        if range.is_empty() {
-            return None;
-        }
-        self.remember(Edit::Other);
-        let gone = self.text[range.clone()].to_owned();
-        self.replace(range, "");
-        self.caret = self.line().start;
-        Some(gone)
-    }
-
-    /// Makes one empty line of so many. Returns what went.
-    pub fn empty_lines(&mut self, count: usize) -> Option<String> {
-        let range = self.lines(count);
-        self.remember(Edit::Other);
-        let gone = self.text[range.clone()].to_owned();
-        self.replace(range, "");
-        (!gone.is_empty()).then_some(gone)
-    }
-
-    /// The text of so many lines from that of the caret on.
-    pub fn lines_text(&self, count: usize) -> &str {
-        &self.text[self.lines(count)]
     }
 
     /// Puts back the `nth` newest of what was deleted; a repeat takes the place of the one before.
@@ -432,13 +394,6 @@ impl Composer {
 
     // Inside
 
-    fn fold_if_long(&mut self) {
-        if is_long(&self.text) && self.text.len() > 4 * CHIP_CHARACTERS {
-            self.chips = std::iter::once(0..self.text.len()).collect();
-            self.caret = self.text.len();
-        }
-    }
-
     fn place(&mut self, caret: usize) {
         self.unselect();
         self.caret = caret.min(self.text.len());
@@ -468,74 +423,6 @@ impl Composer {
         self.wanted_column = None;
         self.yanked = None;
         self.last_edit = Edit::None;
-    }
-
-    /// The line of the caret, without its break.
-    fn line(&self) -> Range<usize> {
-        let start = self.text[..self.caret].rfind('\n').map_or(0, |at| at + 1);
-        let end = self.text[self.caret..]
-            .find('\n')
-            .map_or(self.text.len(), |at| self.caret + at);
-        start..end
-    }
-
-    /// So many lines from that of the caret on, without the last break.
-    fn lines(&self, count: usize) -> Range<usize> {
-        let mut range = self.line();
-        for _ in 1..count {
-            let from = range.end + 1;
-            let Some(rest) = self.text.get(from..) else {
-                break;
-            };
-            range.end = rest.find('\n').map_or(self.text.len(), |at| from + at);
-        }
-        range
-    }
-
-    /// Lines with the break after them, or at the end of the text with that before.
-    fn with_break(&self, mut lines: Range<usize>) -> Range<usize> {
-        if lines.end < self.text.len() {
-            lines.end += 1;
-        } else if lines.start > 0 {
-            lines.start -= 1;
-        }
-        lines
-    }
-
-    fn target(&self, motion: Motion) -> usize {
-        let (text, caret) = (self.text.as_str(), self.caret);
-        let to = match motion {
-            Motion::Left => before(text, caret),
-            Motion::Right => after(text, caret),
-            Motion::WordLeft => word_before(text, caret),
-            Motion::WordRight => word_after(text, caret),
-            Motion::LineStart => self.line().start,
-            Motion::LineEnd => self.line().end,
-            // A second press at the end of a line takes the break.
-            Motion::KillEnd => {
-                let end = self.line().end;
-                if end == caret {
-                    after(text, caret)
-                } else {
-                    end
-                }
-            }
-            Motion::KillStart => {
-                let start = self.line().start;
-                if start == caret {
-                    before(text, caret)
-                } else {
-                    start
-                }
-            }
-            Motion::TextStart => 0,
-            Motion::TextEnd => text.len(),
-        };
-        // A chip is one step.
-        self.chips
-            .iter()
-            .find(|chip| chip.start < to && to < chip.end)
-            .map_or(to, |chip| if to < caret { chip.start } else { chip.end })
     }
 
     /// Every change of the text goes through here, so that chips and caret stay right.
@@ -585,58 +472,6 @@ impl Composer {
         self.chips = step.chips;
         self.browsing = None;
         self.place(step.caret);
-    }
-}
-
-/// Where the caret can go.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Motion {
-    Left,
-    Right,
-    WordLeft,
-    WordRight,
-    LineStart,
-    LineEnd,
-    /// To the start of the line, or over the break before it.
-    KillStart,
-    /// To the end of the line, or over its break.
-    KillEnd,
-    TextStart,
-    TextEnd,
-}
-
-/// The ranges that are parts of this text, sorted and apart: what a file says may be of another text.
-fn foldable(text: &str, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
-    let mut from = 0;
-    let mut folded = Vec::new();
-    for range in ranges {
-        if range.start >= from && text.get(range.clone()).is_some_and(|part| !part.is_empty()) {
-            from = range.end;
-            folded.push(range.clone());
-        }
-    }
-    folded
-}
-
-fn is_long(text: &str) -> bool {
-    text.lines().nth(CHIP_LINES).is_some() || text.chars().nth(CHIP_CHARACTERS).is_some()
-}
-
-/// What stands in place of a folded paste.
-pub fn chip_label(folded: &str) -> String {
-    let lines = folded.lines().count();
-    let bytes = folded.len();
-    let size = if bytes < 1000 {
-        format!("{bytes} B")
-    } else {
-        format!("{}.{} kB", bytes / 1000, bytes % 1000 / 100)
-    };
-    let start = text::truncate(folded.lines().next().unwrap_or("").trim(), 16);
-    let start: String = start.chars().filter(|c| !c.is_control()).collect();
-    if lines > 1 {
-        format!("[{start} … {lines} lines, {size}]")
-    } else {
-        format!("[{start} … {size}]")
     }
 }
 

@@ -113,6 +113,30 @@ pub fn word_after(text: &str, at: usize) -> usize {
     end
 }
 
+/// Start of the next word as vim counts words: letters are one sort, signs another, and blanks lie
+/// between.
+pub fn word_start_after(text: &str, at: usize) -> usize {
+    let sort = |cluster: &str| match cluster.chars().next() {
+        Some(c) if c.is_whitespace() => 0,
+        Some(_) if is_word(cluster) => 1,
+        _ => 2,
+    };
+    let mut sorts = text[at..]
+        .grapheme_indices(true)
+        .map(|(i, cluster)| (at + i, sort(cluster)));
+    let Some((_, first)) = sorts.next() else {
+        return text.len();
+    };
+    let mut has_left = first == 0;
+    for (i, sort) in sorts {
+        has_left |= sort != first;
+        if has_left && sort != 0 {
+            return i;
+        }
+    }
+    text.len()
+}
+
 fn is_word(cluster: &str) -> bool {
     cluster
         .chars()
@@ -145,5 +169,17 @@ mod tests {
         assert_eq!(word_before("cargo build --release ", 22), 14);
         assert_eq!(word_after("cargo build", 0), 5);
         assert_eq!(word_after("cargo build", 5), 11);
+    }
+
+    #[test]
+    fn the_next_word_begins_after_blanks_or_signs() {
+        let text = "one, two\n  three";
+        let mut at = 0;
+        let mut starts = Vec::new();
+        while at < text.len() {
+            at = word_start_after(text, at);
+            starts.push(at);
+        }
+        assert_eq!(starts, [3, 5, 11, text.len()]);
     }
 }

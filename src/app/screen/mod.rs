@@ -82,6 +82,8 @@ pub struct Screen {
     pub timeline_rows: u16,
     /// What was deleted lately in any composer, newest last.
     pub kills: Vec<String>,
+    /// The newest of them is made of whole lines.
+    pub kills_lines: bool,
     /// The text that is looked for in the timeline; its matches are marked.
     pub marked: Option<SafeText>,
     /// What the last search found in one conversation; n and N walk over it.

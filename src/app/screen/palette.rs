@@ -9,7 +9,9 @@ use crate::text::SafeText;
 
 /// The rows for a filter.
 pub fn rows(state: &State, filter: &str) -> Vec<ListRow> {
-    let mut rows: Vec<ListRow> = Action::all()
+    let mut actions = Action::all().to_vec();
+    actions.sort_by_key(|action| place(*action));
+    let mut rows: Vec<ListRow> = actions
         .iter()
         .filter(|action| action.is_in_palette())
         .filter(|action| account_number(**action).is_none_or(|n| n <= state.accounts.len()))
@@ -38,6 +40,63 @@ pub fn rows(state: &State, filter: &str) -> Vec<ListRow> {
         }
     }
     found
+}
+
+/// What people look for most, in this order.
+const FIRST: [Action; 22] = [
+    Action::Switcher,
+    Action::NewConversation,
+    Action::SearchHere,
+    Action::SearchEverywhere,
+    Action::NextUnread,
+    Action::OpenDecision,
+    Action::Models,
+    Action::Effort,
+    Action::ToggleAutoApprove,
+    Action::Profile,
+    Action::StopRun,
+    Action::AttachFile,
+    Action::AttachClipboard,
+    Action::EditExternally,
+    Action::HistorySearch,
+    Action::GoToDate,
+    Action::MediaList,
+    Action::Theme,
+    Action::ToggleSidebar,
+    Action::Zen,
+    Action::AddAccount,
+    Action::Help,
+];
+
+/// Where an action stands while nothing is typed: what one looks for by name first, what the
+/// fingers know while writing last.
+fn place(action: Action) -> usize {
+    use Action::*;
+    let first = FIRST.iter().position(|other| *other == action);
+    let is_writing = matches!(
+        action,
+        Send | SelectDraft
+            | KillToLineStart
+            | KillToLineEnd
+            | KillLine
+            | Yank
+            | YankPrevious
+            | Undo
+            | Redo
+            | HistoryPrevious
+            | HistoryNext
+            | ScrollUp
+            | ScrollDown
+            | PageUp
+            | PageDown
+            | FocusNext
+            | FocusPrevious
+    );
+    match first {
+        Some(at) => at,
+        None if is_writing => FIRST.len() + 1,
+        None => FIRST.len(),
+    }
 }
 
 /// The rows whose other names begin with every word of the filter. They come behind those whose

@@ -498,7 +498,7 @@ fn inspector(state: &State, filter: &str) -> Vec<ListRow> {
             let arrow = if line.outgoing { "→" } else { "←" };
             let title = format!("{arrow} {}", line.account.as_str());
             let mut row = ListRow::new(
-                one_line(line.frame.as_str()),
+                frame_line(line.frame.as_str()),
                 Then::Text(SafeText::label(&title), line.frame.clone()),
             )
             .with_detail(&title);
@@ -507,6 +507,21 @@ fn inspector(state: &State, filter: &str) -> Vec<ListRow> {
             row
         })
         .collect()
+}
+
+/// A frame in one line; what it is stands first where the frame begins with it.
+fn frame_line(frame: &str) -> SafeText {
+    const KIND: &str = "{\"type\":\"";
+    match frame
+        .strip_prefix(KIND)
+        .and_then(|rest| rest.split_once('"'))
+    {
+        Some((kind, rest)) if !kind.contains('\\') => {
+            let rest = rest.strip_prefix(',').unwrap_or(rest);
+            one_line(&format!("{kind}  {rest}"))
+        }
+        _ => one_line(frame),
+    }
 }
 
 fn code_rows(state: &State, key: MessageKey) -> Vec<ListRow> {
@@ -541,6 +556,16 @@ pub fn grant_words(grant: Grant) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_frame_is_told_by_its_kind() {
+        let line = |frame| frame_line(frame).to_string();
+        assert_eq!(line(r#"{"type":"hello","v":1}"#), r#"hello  "v":1}"#);
+        assert_eq!(
+            line(r#"{"v":1,"type":"hello"}"#),
+            r#"{"v":1,"type":"hello"}"#
+        );
+    }
 
     #[test]
     fn sizes_are_short() {

@@ -30,7 +30,7 @@ pub(super) fn draw(
         );
         return None;
     };
-    let columns = 76.min(area.width.saturating_sub(8));
+    let columns = 84.min(area.width.saturating_sub(8));
     let rows = rows(canvas, state, account, usize::from(columns));
     let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
     let height = height.min(most_rows(area));
@@ -50,6 +50,9 @@ pub(super) fn draw(
     hints(canvas, state, inner);
     u16::try_from(rows.len().saturating_sub(height)).ok()
 }
+
+/// Cells of the names of what an account can do.
+const NAMES: usize = 22;
 
 fn rows(canvas: &Canvas<'_>, state: &State, account: &AccountState, columns: usize) -> Vec<Row> {
     let g = canvas.glyphs;
@@ -125,12 +128,21 @@ fn rows(canvas: &Canvas<'_>, state: &State, account: &AccountState, columns: usi
             Support::No(why) => (g.cross, Role::Muted, *why),
             Support::Unknown => (g.uncertain, Role::Muted, "not known yet"),
         };
+        let mut lines = wrap(why, columns.saturating_sub(NAMES + 4)).into_iter();
         rows.push(
             Row::of(format!("{mark} "), role)
-                .and(format!("{name:<24}"), Role::Text)
-                .and(why, Role::PopupMuted)
+                .and(format!("{name:<NAMES$}"), Role::Text)
+                .and(lines.next().unwrap_or_default(), Role::PopupMuted)
                 .indented(2),
         );
+        for line in lines {
+            let blank = " ".repeat(NAMES + 2);
+            rows.push(
+                Row::of(blank, Role::Text)
+                    .and(line, Role::PopupMuted)
+                    .indented(2),
+            );
+        }
     }
     let history = match account.account.capabilities.history {
         HistoryPaging::None => "kept here only",

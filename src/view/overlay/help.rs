@@ -16,7 +16,8 @@ pub(super) fn draw(
     filter: &Line,
     area: Rect,
 ) -> Found {
-    let rows = rows(state, &filter.text);
+    let most = if area.width < 84 { 20 } else { 30 };
+    let rows = rows(state, &filter.text, most);
     let inner = frame(canvas, area, "Keys", 84, most_rows(area));
     let cursor = input(
         canvas,
@@ -44,7 +45,8 @@ pub(super) fn draw(
     }
 }
 
-fn rows(state: &State, filter: &str) -> Vec<Row> {
+/// The rows of the page; keys take at most so many cells, or push what they do aside.
+fn rows(state: &State, filter: &str, most: usize) -> Vec<Row> {
     let page = help::rows(&state.keymap, filter);
     let column = page
         .iter()
@@ -54,7 +56,7 @@ fn rows(state: &State, filter: &str) -> Vec<Row> {
         })
         .max()
         .unwrap_or(0)
-        .min(30);
+        .min(most);
     let mut rows = Vec::new();
     for row in page {
         match row {
@@ -72,16 +74,22 @@ fn rows(state: &State, filter: &str) -> Vec<Row> {
                 let gap = " ".repeat(column.saturating_sub(width(&keys)) + 2);
                 let mut row = Row::of(keys, Role::Key).and(gap, Role::Text).indented(2);
                 let mut at = 0;
+                let mut part = String::new();
+                let mut part_role = Role::Text;
                 for cluster in graphemes(title) {
                     let role = if matched.contains(&at) {
                         Role::Match
                     } else {
                         Role::Text
                     };
-                    row = row.and(cluster, role);
+                    if role != part_role {
+                        row = row.and(std::mem::take(&mut part), part_role);
+                        part_role = role;
+                    }
+                    part.push_str(cluster);
                     at += cluster.len();
                 }
-                rows.push(row);
+                rows.push(row.and(part, part_role));
             }
         }
     }

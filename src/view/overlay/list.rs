@@ -84,9 +84,12 @@ pub(crate) fn draw_rows(
     let height = usize::from(area.height);
     let selected = list.selected.min(rows.len().saturating_sub(1));
     let first = top(selected, list.scroll, rows.len(), height);
+    // Times stand in a column of their own, so that what is before them does too.
+    let times = rows.iter().map(|row| width(&age(state, row))).max();
+    let times = u16::try_from(times.unwrap_or(0)).unwrap_or(0);
     for (line, row) in rows.iter().enumerate().skip(first).take(height) {
         let y = area.y + u16::try_from(line - first).unwrap_or(0);
-        draw_row(canvas, state, row, area, y, line == selected);
+        draw_row(canvas, state, row, area, y, (line == selected, times));
         let hit = Rect {
             y,
             height: 1,
@@ -103,7 +106,7 @@ fn draw_row(
     row: &ListRow,
     area: Rect,
     y: u16,
-    is_selected: bool,
+    (is_selected, times): (bool, u16),
 ) {
     let g = canvas.glyphs;
     let whole = Rect {
@@ -127,18 +130,16 @@ fn draw_row(
         right -= wide + 2;
     };
     put_right(canvas, row.keys.as_str(), Role::Key);
-    let age = match (row.since, row.at_ms) {
-        (Some(since), _) => {
-            let ms = state.now.ago(since).as_millis();
-            words::age(u64::try_from(ms).unwrap_or(0))
-        }
-        (None, Some(at)) => words::when(at, state.now, state.settings.utc_offset_minutes),
-        (None, None) => String::new(),
-    };
+    let age = age(state, row);
+    let blank = usize::from(times).saturating_sub(width(&age));
+    let age = format!("{}{age}", " ".repeat(blank));
     put_right(canvas, &age, Role::PopupMuted);
+    // A short label leaves its half to what stands beside it.
+    let taken = u16::try_from(width(row.label.as_str())).unwrap_or(u16::MAX);
+    let free = right.saturating_sub(area.x + 4).saturating_sub(taken);
     let detail = canvas.cut(
         row.detail.as_str(),
-        usize::from(area.width / 2).saturating_sub(2),
+        usize::from(free.max((area.width / 2).saturating_sub(2))),
     );
     let label_role = if row.is_refused {
         Role::Muted
@@ -176,6 +177,18 @@ fn draw_row(
         };
         x = canvas.put(x, y, cluster, end.saturating_sub(x), role);
         at += cluster.len();
+    }
+}
+
+/// When the thing of a row was, in words.
+fn age(state: &State, row: &ListRow) -> String {
+    match (row.since, row.at_ms) {
+        (Some(since), _) => {
+            let ms = state.now.ago(since).as_millis();
+            words::age(u64::try_from(ms).unwrap_or(0))
+        }
+        (None, Some(at)) => words::when(at, state.now, state.settings.utc_offset_minutes),
+        (None, None) => String::new(),
     }
 }
 
@@ -223,7 +236,7 @@ fn shape<'a>(state: &State, overlay: &'a Overlay) -> Option<Shape<'a>> {
             ..plain("", *list, "")
         },
         Overlay::Effort { list, for_all, .. } => Shape {
-            columns: 46,
+            columns: 52,
             ..plain(
                 if *for_all {
                     "Reasoning effort for every conversation"
@@ -262,17 +275,16 @@ fn shape<'a>(state: &State, overlay: &'a Overlay) -> Option<Shape<'a>> {
             ..plain("Waiting to be sent", *list, "Nothing waits.")
         },
         Overlay::EntryMenu { list, .. } => Shape {
-            columns: 44,
+            columns: 60,
             ..plain("What to do with it", *list, "Nothing can be done with it.")
         },
         Overlay::Inspector { filter, list } => Shape {
             filter: Some((filter, "part of a frame or an account")),
             columns: 110,
-            note: "Tab saves the last minutes to a file, for a report.".to_owned(),
             ..plain("Frames, newest first; secrets are masked", *list, "No frame was seen yet.")
         },
         Overlay::Theme { list, .. } => Shape {
-            columns: 40,
+            columns: 44,
             ..plain("Theme", *list, "No theme was found.")
         },
         Overlay::Wizard(wizard) => Shape {

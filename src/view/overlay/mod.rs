@@ -5,6 +5,7 @@ mod account;
 mod confirm;
 mod decision;
 mod document;
+mod footer;
 mod help;
 mod list;
 mod wizard;
@@ -13,9 +14,6 @@ use super::Memo;
 use super::canvas::{Canvas, wrap};
 use super::layout::centered;
 use super::theme::Role;
-use crate::app::Action;
-use crate::app::actions::context;
-use crate::app::keymap::{Context, hinted};
 use crate::app::screen::Target;
 use crate::app::screen::overlay::{Line, Overlay};
 use crate::app::state::State;
@@ -95,11 +93,19 @@ fn most_rows(area: Rect) -> u16 {
     area.height.saturating_sub(4 + padding(area) * 2)
 }
 
+/// Fewer cells than this beside a popup are not worth showing.
+const SLIVERS: u16 = 10;
+
 /// A frame in the middle with a title; gives the area inside, with its padding taken off.
 fn frame(canvas: &mut Canvas<'_>, area: Rect, title: &str, columns: u16, rows: u16) -> Rect {
     let pad = padding(area);
     let rows = rows.min(most_rows(area)).max(1);
-    let outer = centered(area, columns.saturating_add(6), rows + 2 + pad * 2);
+    let mut outer = centered(area, columns.saturating_add(6), rows + 2 + pad * 2);
+    // Slivers of what lies behind would only look like a mistake.
+    if area.width - outer.width < SLIVERS {
+        outer.x = area.x;
+        outer.width = area.width;
+    }
     canvas.frame(outer, Role::Popup, Role::PopupBorder);
     canvas.hits.add(outer, Target::Nothing);
     let title = format!(" {title} ");
@@ -115,42 +121,7 @@ fn frame(canvas: &mut Canvas<'_>, area: Rect, title: &str, columns: u16, rows: u
 
 /// The keys of a popup at the bottom of its frame.
 fn hints(canvas: &mut Canvas<'_>, state: &State, inner: Rect) {
-    let context = context(state);
-    let Some(y) = frame_bottom(canvas, inner) else {
-        return;
-    };
-    let room = usize::from(inner.width);
-    let mut parts: Vec<(String, &str)> = Vec::new();
-    let mut used = 0;
-    let mut offered = hinted(context).to_vec();
-    if matches!(state.screen.overlays.last(), Some(Overlay::Effort { .. })) {
-        offered.insert(1, (Action::AcceptOther, "other way"));
-    }
-    for (action, word) in &offered {
-        // Everybody knows Esc, whatever else closes too.
-        let place = match action {
-            Action::Escape => Context::Global,
-            _ => context,
-        };
-        if let Some(keys) = state.keymap.hint(*action, place) {
-            let wide = width(&keys) + width(word) + 4;
-            if used + wide > room {
-                break;
-            }
-            used += wide;
-            parts.push((keys, word));
-        }
-    }
-    let right = inner.right();
-    let mut x = right.saturating_sub(u16::try_from(used).unwrap_or(0));
-    for (keys, word) in parts {
-        x = canvas.put(x, y, " ", 1, Role::PopupMuted);
-        x = canvas.put(x, y, &keys, right.saturating_sub(x), Role::Key);
-        x = canvas.put(x, y, " ", 1, Role::PopupMuted);
-        x = canvas.put(x, y, word, right.saturating_sub(x), Role::PopupMuted);
-        x = canvas.put(x, y, " ", 1, Role::PopupMuted);
-        x += 1;
-    }
+    footer::draw(canvas, state, inner);
 }
 
 /// The row of the frame below an inner area.

@@ -5,9 +5,14 @@ use super::{field, frame, hints, paragraph};
 use crate::app::screen::Target;
 use crate::app::screen::overlay::{Line, Wizard};
 use crate::app::state::State;
-use crate::view::canvas::Canvas;
+use crate::view::canvas::{Canvas, wrap};
 use crate::view::theme::Role;
 use ratatui::layout::Rect;
+
+/// Cells of the form.
+const COLUMNS: u16 = 76;
+/// Cells before what is filled in.
+const LABELS: u16 = 12;
 
 pub(super) fn draw(
     canvas: &mut Canvas<'_>,
@@ -16,11 +21,22 @@ pub(super) fn draw(
     area: Rect,
 ) -> Option<(u16, u16)> {
     let kind = wizard.kind.and_then(|at| state.kinds.get(at))?;
-    let rows = u16::try_from(kind.fields.len() * 3 + 4).unwrap_or(u16::MAX);
     let title = format!("Add an account: {}", kind.title);
-    let inner = frame(canvas, area, &title, 66, rows);
+    // Every hint is read whole, on as many rows as it takes.
+    let room = usize::from(
+        COLUMNS
+            .min(area.width.saturating_sub(6))
+            .saturating_sub(LABELS),
+    );
+    let hints_of: Vec<Vec<String>> = kind
+        .fields
+        .iter()
+        .map(|of| wrap(of.hint.as_str(), room))
+        .collect();
+    let hinted: usize = hints_of.iter().map(Vec::len).sum();
+    let rows = u16::try_from(kind.fields.len() * 2 + hinted + 4).unwrap_or(u16::MAX);
+    let inner = frame(canvas, area, &title, COLUMNS, rows);
     let is_tight = inner.height < rows;
-    let step = if is_tight { 1 } else { 3 };
     let mut y = inner.y;
     let mut cursor = None;
     let blank = Line::default();
@@ -37,10 +53,10 @@ pub(super) fn draw(
         };
         canvas.put(inner.x, y, mark, 1, Role::Prompt);
         let role = if is_focused { Role::Title } else { Role::Text };
-        canvas.put_cut(inner.x + 2, y, of.title.as_str(), 16, role);
+        canvas.put_cut(inner.x + 2, y, of.title.as_str(), LABELS - 3, role);
         let value = Rect {
-            x: inner.x + 19,
-            width: inner.width.saturating_sub(19),
+            x: inner.x + LABELS,
+            width: inner.width.saturating_sub(LABELS),
             ..inner
         };
         canvas.hits.add(
@@ -60,16 +76,14 @@ pub(super) fn draw(
         if is_focused {
             cursor = place;
         }
+        y += 1;
         if !is_tight {
-            canvas.put_cut(
-                value.x,
-                y + 1,
-                of.hint.as_str(),
-                value.width,
-                Role::PopupMuted,
-            );
+            for line in hints_of.get(at).into_iter().flatten() {
+                canvas.put_cut(value.x, y, line, value.width, Role::PopupMuted);
+                y += 1;
+            }
+            y += 1;
         }
-        y += step;
     }
     let label = match &wizard.result {
         Some(Ok(_)) => "Save",
@@ -77,17 +91,23 @@ pub(super) fn draw(
     };
     if y < inner.bottom() {
         let is_focused = wizard.focused >= kind.fields.len();
-        button(canvas, inner.x + 19, y, label, is_focused, inner.right(), 0);
+        button(
+            canvas,
+            inner.x + LABELS,
+            y,
+            label,
+            is_focused,
+            inner.right(),
+            0,
+        );
         y += if is_tight { 1 } else { 2 };
     }
     let (text, role) = match &wizard.result {
+        Some(Ok(_)) if wizard.is_checking => ("Saving", Role::Info),
         _ if wizard.is_checking => ("Connecting, to see what is there", Role::Info),
         Some(Ok(found)) => (found.as_str(), Role::Good),
         Some(Err(problem)) => (problem.as_str(), Role::Danger),
-        None => (
-            "It is tried out before it is saved. The secret goes into the keyring.",
-            Role::PopupMuted,
-        ),
+        None => ("It is tried out before it is saved.", Role::PopupMuted),
     };
     let y = y.min(inner.bottom().saturating_sub(1));
     paragraph(canvas, inner, y, text, role);

@@ -105,10 +105,15 @@ impl Composer {
         }
     }
 
-    /// Copies the visual selection and ends it; lines come with their break.
+    /// Whether whole lines are being selected.
+    pub fn is_visual_by_lines(&self) -> bool {
+        self.visual.is_some_and(|visual| visual.by_lines)
+    }
+
+    /// Copies the visual selection and ends it; of lines, what stands in them.
     pub fn copy_visual(&mut self) -> Option<String> {
         let range = self.visual_range()?;
-        let text = self.text[range.clone()].to_owned();
+        let text = self.visual_text(&range);
         self.unselect();
         self.caret = range.start;
         self.settle();
@@ -128,12 +133,22 @@ impl Composer {
             return None;
         };
         self.remember(Edit::Other);
-        let gone = self.text[range.clone()].to_owned();
+        let gone = self.visual_text(&range);
         self.replace(range, "");
         if by_lines {
             self.caret = self.line().start;
         }
         Some(gone)
+    }
+
+    /// What is selected: of lines without the break that goes with them.
+    fn visual_text(&self, range: &Range<usize>) -> String {
+        let range = match self.selection() {
+            Some(lines) if self.is_visual_by_lines() => lines,
+            None if self.is_visual_by_lines() => self.caret..self.caret,
+            _ => range.clone(),
+        };
+        self.text[range].to_owned()
     }
 
     fn visual_range(&self) -> Option<Range<usize>> {

@@ -1,0 +1,157 @@
+//! The keys of a popup at the bottom of its frame: the first and the way out always, the others as
+//! far as there is room.
+
+use super::frame_bottom;
+use crate::app::Action;
+use crate::app::actions::context;
+use crate::app::keymap::{Context, hinted};
+use crate::app::screen::overlay::Overlay;
+use crate::app::state::State;
+use crate::text::width;
+use crate::view::canvas::Canvas;
+use crate::view::theme::Role;
+use ratatui::layout::Rect;
+
+/// Cells between two of them.
+const GAP: usize = 3;
+
+/// Draws them at the right end of the lower edge.
+pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, inner: Rect) {
+    let Some(y) = frame_bottom(canvas, inner) else {
+        return;
+    };
+    let parts = fitting(parts(state), usize::from(inner.width));
+    if parts.is_empty() {
+        return;
+    }
+    let wide = u16::try_from(cells(&parts)).unwrap_or(u16::MAX);
+    let right = inner.right();
+    let mut x = right.saturating_sub(wide + 1);
+    // One blank before, between and behind, so that the frame does not run through the words.
+    for at in x..right {
+        canvas.put(at, y, " ", 1, Role::PopupMuted);
+    }
+    x += 1;
+    for (keys, word) in parts {
+        x = canvas.put(x, y, &keys, right.saturating_sub(x), Role::Key);
+        x = canvas.put(x + 1, y, word, right.saturating_sub(x), Role::PopupMuted);
+        x += u16::try_from(GAP).unwrap_or(0);
+    }
+}
+
+/// The cells that they take, with a blank behind the last.
+fn cells(parts: &[(String, &str)]) -> usize {
+    let words: usize = parts
+        .iter()
+        .map(|(keys, word)| width(keys) + 1 + width(word))
+        .sum();
+    words + GAP * parts.len().saturating_sub(1) + 1
+}
+
+/// Those that fit: the first and the last before the ones between them.
+fn fitting(mut parts: Vec<(String, &'static str)>, room: usize) -> Vec<(String, &'static str)> {
+    while parts.len() > 2 && cells(&parts) + 1 > room {
+        parts.remove(parts.len() - 2);
+    }
+    while !parts.is_empty() && cells(&parts) + 1 > room {
+        parts.pop();
+    }
+    parts
+}
+
+/// The keys of the popup on top with what they do in it.
+fn parts(state: &State) -> Vec<(String, &'static str)> {
+    let context = context(state);
+    let overlay = state.screen.overlays.last();
+    overlay
+        .and_then(special)
+        .unwrap_or_else(|| hinted(context).to_vec())
+        .into_iter()
+        .filter_map(|(action, word)| {
+            // Everybody knows Esc, whatever else closes too.
+            let place = match action {
+                Action::Escape => Context::Global,
+                _ => context,
+            };
+            Some((state.keymap.hint(action, place)?, word))
+        })
+        .collect()
+}
+
+/// What the keys do in popups where the words of their context say too little.
+fn special(overlay: &Overlay) -> Option<Vec<(Action, &'static str)>> {
+    use Action::*;
+    let close = (Escape, "close");
+    Some(match overlay {
+        Overlay::Models { for_all, .. } | Overlay::Effort { for_all, .. } => {
+            let other = if *for_all {
+                "only here"
+            } else {
+                "for every conversation"
+            };
+            vec![(Accept, "choose"), (AcceptOther, other), close]
+        }
+        Overlay::Inputs { everywhere, .. } => {
+            let other = if *everywhere {
+                "only here"
+            } else {
+                "from everywhere"
+            };
+            vec![(Accept, "take"), (AcceptOther, other), close]
+        }
+        Overlay::Search(_) => vec![(Accept, "go there"), (AcceptOther, "ask the server"), close],
+        Overlay::Inspector { .. } => vec![
+            (Accept, "whole frame"),
+            (AcceptOther, "save for a report"),
+            close,
+        ],
+        Overlay::Switcher { .. } => vec![(Accept, "go there"), close],
+        Overlay::Queue { .. } => vec![
+            (Accept, "send now"),
+            (EditRow, "edit"),
+            (RemoveRow, "drop"),
+            (MoveRowUp, "up"),
+            (MoveRowDown, "down"),
+            close,
+        ],
+        Overlay::Media { .. } => vec![
+            (Accept, "open"),
+            (SaveEntry, "save"),
+            (RemoveRow, "stop"),
+            close,
+        ],
+        Overlay::Theme { .. } => vec![(Accept, "keep"), (Escape, "as before")],
+        Overlay::Attention { .. } => vec![(Accept, "look at it"), close],
+        Overlay::Help { .. } => vec![(PageDown, "on"), (PageUp, "back"), close],
+        Overlay::Prompt(_) => vec![(Accept, "accept"), close],
+        Overlay::Decision(popup) if popup.typing.is_some() => {
+            vec![(Accept, "accept"), (Escape, "back")]
+        }
+        Overlay::Wizard(wizard) if wizard.kind.is_some() => {
+            vec![(Accept, "next"), (Escape, "close")]
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_out_stays_when_there_is_little_room() {
+        let parts: Vec<(String, &'static str)> =
+            [("Enter", "answer"), ("Space", "read on"), ("Esc", "later")]
+                .map(|(keys, word)| (keys.to_owned(), word))
+                .to_vec();
+        let words = |room| {
+            fitting(parts.clone(), room)
+                .iter()
+                .map(|(_, word)| *word)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(words(60), ["answer", "read on", "later"]);
+        assert_eq!(words(30), ["answer", "later"]);
+        assert_eq!(words(15), ["answer"]);
+    }
+}
