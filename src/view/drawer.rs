@@ -11,7 +11,7 @@ use ratatui::layout::Rect;
 
 /// Rows in sight at most.
 const SHOWN: usize = 10;
-const COLUMNS: u16 = 76;
+const COLUMNS: u16 = 108;
 
 /// Draws the open drawer with its lower edge at `bottom`.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, state: &State, area: Rect, bottom: u16) {
@@ -68,7 +68,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, state: &State, area: Rect, bottom: u
         .unwrap_or(0);
     let label_width = u16::try_from(label_width)
         .unwrap_or(u16::MAX)
-        .min(inner.width / 2);
+        .min(inner.width * 2 / 5);
     for (at, row) in rows.iter().enumerate().skip(first).take(shown) {
         let line = Rect {
             y: inner.y + u16::try_from(at - first).unwrap_or(0),

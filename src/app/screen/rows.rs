@@ -298,7 +298,7 @@ fn attention(state: &State) -> Vec<ListRow> {
 
 fn hit_row(state: &State, account: &AccountId, hit: &SearchHit, query: &str) -> ListRow {
     let mut row = ListRow::new(
-        one_line(hit.snippet.as_str()),
+        around(one_line(hit.snippet.as_str()), query),
         Then::Hit(account.clone(), Box::new(hit.clone())),
     );
     row.matched = occurrences(row.label.as_str(), query);
@@ -311,6 +311,36 @@ fn hit_row(state: &State, account: &AccountId, hit: &SearchHit, query: &str) -> 
         ));
     }
     row
+}
+
+/// The clusters before the first match that a hit keeps, so that it is in sight in a short row too.
+const BEFORE: usize = 16;
+
+/// A line from shortly before what was looked for.
+fn around(line: SafeText, query: &str) -> SafeText {
+    let text = line.as_str();
+    let Some(first) = occurrences(text, query).first().copied() else {
+        return line;
+    };
+    let starts: Vec<usize> = {
+        let mut at = 0;
+        crate::text::graphemes(&text[..first])
+            .map(|cluster| {
+                let start = at;
+                at += cluster.len();
+                start
+            })
+            .collect()
+    };
+    let Some(cut) = starts.len().checked_sub(BEFORE).filter(|cut| *cut > 2) else {
+        return line;
+    };
+    // A whole word is a better beginning than the rest of one.
+    let from = starts[cut];
+    let from = text[from..first]
+        .find(' ')
+        .map_or(from, |blank| from + blank + 1);
+    SafeText::label(&format!("…{}", &text[from..]))
 }
 
 /// Where the words of a query stand in a text, in any case.
@@ -556,6 +586,17 @@ pub fn grant_words(grant: Grant) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hit_begins_shortly_before_what_was_looked_for() {
+        let shown = |text: &str| around(SafeText::label(text), "pool").to_string();
+        assert_eq!(shown("the pool ran dry"), "the pool ran dry");
+        assert_eq!(
+            shown("It is ignored with a warning, so use pool_free"),
+            "…so use pool_free"
+        );
+        assert_eq!(shown("nothing of it"), "nothing of it");
+    }
 
     #[test]
     fn a_frame_is_told_by_its_kind() {

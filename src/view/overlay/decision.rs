@@ -211,13 +211,13 @@ fn draw_offers(
             Some(Grant::Session) => Role::Warning,
             Some(Grant::Answer | Grant::Once | Grant::Deny | Grant::Unknown) | None => Role::Strong,
         };
-        canvas.put_cut(area.x + 2, y, name.as_str(), name_width, role);
-        let end = area.x + 2 + name_width;
+        canvas.put_cut(area.x + 3, y, name.as_str(), name_width, role);
+        let end = area.x + 3 + name_width;
         if choice.is_some_and(|choice| choice.is_current) {
-            canvas.put(end + 1, y, canvas.glyphs.check, 1, Role::Good);
+            canvas.put(area.x + 1, y, canvas.glyphs.check, 1, Role::Good);
         }
-        let room = area.right().saturating_sub(end + 3);
-        canvas.put_cut(end + 3, y, grants, room, Role::PopupMuted);
+        let room = area.right().saturating_sub(end + 2);
+        canvas.put_cut(end + 2, y, grants, room, Role::PopupMuted);
         canvas.hits.add(line, Target::OverlayRow(at));
     }
     canvas.scrollbar(area.right(), area, offers.len(), first, Role::PopupMuted);
