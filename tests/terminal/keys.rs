@@ -54,7 +54,7 @@ fn all_rows(kind: Kind) {
     folding_and_todos(&hands);
     files_and_deleting(&hands);
     screen_keys(&hands);
-    suspending(&hands, home.path());
+    suspending(&hands);
     // Last, as it leaves.
     hands.press("ctrl-d");
     assert_eq!(hands.pty.wait_exit(), 0, "{kind:?}");
@@ -278,15 +278,24 @@ fn play(hands: &Hands, word: &str, end: &str) {
 
 /// Enter on an entry, Ctrl+O, Ctrl+X t.
 fn folding_and_todos(hands: &Hands) {
-    const FOLDED: &str = "▸ 2 tool calls";
-    const UNFOLDED: &str = "▾ 2 tool calls";
+    let wait = |is_folded: bool| {
+        hands.pty.wait_until("folding", |screen| {
+            let mut lines = screen.lines();
+            is_folded == lines.any(|line| line.contains("▸") && line.contains("tool calls"))
+        });
+    };
     play(hands, "tools", "a yanked 0.4.3");
-    select(hands, FOLDED);
-    hands.press("enter").see(UNFOLDED);
-    hands.press("enter").gone(UNFOLDED);
+    select(hands, "tool calls");
+    wait(true);
+    hands.press("enter");
+    wait(false);
+    hands.press("enter");
+    wait(true);
     hands.press("esc").gone("j down");
-    hands.press("ctrl-o").see(UNFOLDED);
-    hands.press("ctrl-o").gone(UNFOLDED);
+    hands.press("ctrl-o");
+    wait(false);
+    hands.press("ctrl-o");
+    wait(true);
     hands.press("ctrl-end");
     hands.write("todo");
     hands.press("enter").see("ead how sessions are");
@@ -302,7 +311,7 @@ fn folding_and_todos(hands: &Hands) {
 fn files_and_deleting(hands: &Hands) {
     hands.press("alt-1").at("iris@demo");
     play(hands, "file", "pool-fix.patch");
-    select(hands, "latency.csv");
+    select(hands, "501 B");
     hands.press("s").see("Saved");
     hands.press("o");
     hands.pty.wait_until("an opened file", |screen| {
@@ -322,53 +331,27 @@ fn files_and_deleting(hands: &Hands) {
 }
 
 /// Ctrl+Z, and the way back.
-fn suspending(hands: &Hands, home: &std::path::Path) {
+fn suspending(hands: &Hands) {
     hands.write("kept");
-    let id = program_of(home);
     hands.press("ctrl-z");
-    let deadline = std::time::Instant::now() + super::support::pty::PATIENCE;
-    let stat = format!("/proc/{id}/stat");
-    while !std::fs::read_to_string(&stat)
-        .unwrap_or_default()
-        .contains(") T")
-    {
-        assert!(std::time::Instant::now() < deadline, "it is not stopped");
-        std::thread::yield_now();
+    // tmux lets what it started itself go on at once.
+    if hands.kind != Kind::Tmux {
+        let id = hands.pty.id();
+        let deadline = std::time::Instant::now() + super::support::pty::PATIENCE;
+        let stat = format!("/proc/{id}/stat");
+        while !std::fs::read_to_string(&stat)
+            .unwrap_or_default()
+            .contains(") T")
+        {
+            assert!(std::time::Instant::now() < deadline, "it is not stopped");
+            std::thread::yield_now();
+        }
+        let status = std::process::Command::new("kill")
+            .args(["-CONT", &id.to_string()])
+            .status()
+            .unwrap();
+        assert!(status.success());
     }
-    let status = std::process::Command::new("kill")
-        .args(["-CONT", &id.to_string()])
-        .status()
-        .unwrap();
-    assert!(status.success());
     hands.write("!").see("kept!");
     hands.press("ctrl-c").gone("kept!");
-}
-
-/// The process that draws on the terminal, by the folder it keeps its things in.
-fn program_of(home: &std::path::Path) -> u32 {
-    let folder = format!("TRIALOGUE_CONFIG_DIR={}/config", home.display());
-    let ids = std::fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    for id in ids {
-        let read = |name: &str| std::fs::read(format!("/proc/{id}/{name}")).unwrap_or_default();
-        let environment = read("environ");
-        let is_ours = environment
-            .split(|byte| *byte == 0)
-            .any(|variable| variable == folder.as_bytes());
-        let command = String::from_utf8_lossy(&read("cmdline")).into_owned();
-        let mut words = command.split('\0');
-        let is_program = words
-            .next()
-            .is_some_and(|program| program == env!("CARGO_BIN_EXE_trialogue"));
-        if is_ours && is_program && !command.contains("--runtime") {
-            return id;
-        }
-    }
-    panic!("the program is not among the processes");
-}
-
-/// Ctrl+L.
-fn screen_keys(hands: &Hands) {
-    hands.press("ctrl-l").see("pheby@demo");
 }
