@@ -73,7 +73,7 @@ pub(crate) fn following(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
         .max()
         .unwrap_or(1)
         .min(30);
-    let cell = keys_width + title_width + 5;
+    let cell = keys_width + title_width + 4;
     let columns = (usize::from(area.width).saturating_sub(1) / cell).clamp(1, 4);
     let rows = next.len().div_ceil(columns);
     let height = u16::try_from(rows + 2).unwrap_or(u16::MAX).min(area.height);

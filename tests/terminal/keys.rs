@@ -330,6 +330,11 @@ fn files_and_deleting(hands: &Hands) {
     hands.press("esc").gone("j down");
 }
 
+/// Ctrl+L.
+fn screen_keys(hands: &Hands) {
+    hands.press("ctrl-l").see("pheby@demo");
+}
+
 /// Ctrl+Z, and the way back.
 fn suspending(hands: &Hands) {
     hands.write("kept");

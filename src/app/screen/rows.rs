@@ -576,8 +576,8 @@ pub fn grant_words(grant: Grant) -> &'static str {
     match grant {
         Grant::Answer => "",
         Grant::Once => "this once",
-        Grant::Session => "everything like it in this conversation",
-        Grant::Always => "everything like it, everywhere, for good",
+        Grant::Session => "anything like it in this conversation",
+        Grant::Always => "anything like it, everywhere, for good",
         Grant::Deny => "the agent is told no",
         Grant::Unknown => "the server did not say what this grants",
     }

@@ -188,6 +188,9 @@ fn draw_offers(
     } else {
         area.width / 2
     };
+    // The mark of what holds now has a column of its own, where something does.
+    let has_current = decision.choices.iter().any(|choice| choice.is_current);
+    let gutter = if has_current { 3 } else { 2 };
     let name_width = lines(name_width.unwrap_or(0)).min(room).max(6);
     for (at, (name, grants)) in named.iter().enumerate().skip(first).take(height) {
         let y = area.y + lines(at - first);
@@ -211,8 +214,8 @@ fn draw_offers(
             Some(Grant::Session) => Role::Warning,
             Some(Grant::Answer | Grant::Once | Grant::Deny | Grant::Unknown) | None => Role::Strong,
         };
-        canvas.put_cut(area.x + 3, y, name.as_str(), name_width, role);
-        let end = area.x + 3 + name_width;
+        canvas.put_cut(area.x + gutter, y, name.as_str(), name_width, role);
+        let end = area.x + gutter + name_width;
         if choice.is_some_and(|choice| choice.is_current) {
             canvas.put(area.x + 1, y, canvas.glyphs.check, 1, Role::Good);
         }
