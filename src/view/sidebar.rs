@@ -4,7 +4,7 @@ use super::canvas::{Canvas, Row};
 use super::glyphs::Glyphs;
 use super::item::Scene;
 use super::picture::Pictures;
-use super::theme::{Depth, Role};
+use super::theme::{Depth, LEAST_CONTRAST, Role};
 use super::words;
 use crate::app::screen::{Pane, SidebarRow, Target};
 use crate::app::state::{AccountState, Conversation, State};
@@ -357,12 +357,23 @@ fn recolor(canvas: &mut Canvas<'_>, state: &State, row: &SidebarRow, area: Rect,
         };
         let x = area.x + indent;
         if x < area.right() {
-            let color = super::color::Rgb(r, g, b);
-            let shown = match canvas.theme.depth {
-                Depth::TrueColor => color.color(),
-                _ => Color::Indexed(super::color::nearest_index(color)),
+            use super::color::{Rgb, legible, nearest_index};
+            let is_true = canvas.theme.depth == Depth::TrueColor;
+            let show = |color: Rgb| {
+                if is_true {
+                    color.color()
+                } else {
+                    Color::Indexed(nearest_index(color))
+                }
             };
-            canvas.buffer[(x, y)].set_fg(shown);
+            // Whoever chose it did not know the ground it stands on here.
+            let cell = &mut canvas.buffer[(x, y)];
+            let wish = Rgb(r, g, b);
+            let shown = match cell.bg {
+                Color::Rgb(r, g, b) => legible(wish, &[Rgb(r, g, b)], LEAST_CONTRAST, show),
+                _ => show(wish),
+            };
+            cell.set_fg(shown);
         }
     }
 }

@@ -183,12 +183,18 @@ fn row_19_resizing_leaves_no_copies_and_nothing_stays_behind() {
     hands.pty.resize(120, 40);
     // A key that was sent after the sizes is there, so all of them were taken.
     hands.write("settled");
-    let screen = hands.pty.wait_until("the wide screen", |screen| {
-        screen.contains("omi@demo") && screen.contains("You wrote:")
-    });
-    for once in ["You wrote:", "Say help to see the list here.", "settled"] {
-        assert_eq!(screen.matches(once).count(), 1, "{once}:\n{screen}");
-    }
+    hands
+        .pty
+        .wait_until("everything once on the wide screen", |screen| {
+            [
+                "omi@demo",
+                "You wrote:",
+                "Say help to see the list here.",
+                "settled",
+            ]
+            .iter()
+            .all(|once| screen.matches(once).count() == 1)
+        });
     hands.press("ctrl-c").gone("settled");
     hands.press("ctrl-d");
     assert_eq!(hands.pty.wait_exit(), 0);
@@ -225,15 +231,15 @@ fn row_22_what_is_being_read_stays_while_the_answer_grows() {
         screen.matches('●').count() >= 4
     });
     hands.press("alt-2").at("pheby@demo");
+    hands.pty.resize(120, 24);
     hands.write("slow");
     hands.press("enter").see("This comes slowly");
     hands.press("shift-up shift-up shift-up").see("newest");
     let before = upper(&hands.pty.screen());
     assert!(before.iter().any(|row| !row.is_empty()));
-    // It has grown to its end, and nothing has moved.
-    hands.see("terminal");
-    hands.see("newest");
-    assert_eq!(upper(&hands.pty.screen()), before);
+    // It has grown by a tool, and nothing has moved.
+    hands.see("cargo build --release");
+    assert_eq!(upper(&hands.see("newest").pty.screen()), before);
     hands.press("ctrl-end").see("works as ever");
 }
 
@@ -256,9 +262,13 @@ fn row_24_the_columns_of_a_table_stand_in_line_whatever_is_in_them() {
                     .collect::<Vec<_>>()
             })
         };
+        // The word that there is something below lies over the last row.
+        let covered = screen.lines().position(|line| line.contains("newest"));
         for row in 1..17 {
             let (one, next) = (edges(row), edges(row + 1));
-            if one.len() > 2 && next.len() > 2 {
+            let is_covered =
+                [Some(usize::from(row)), Some(usize::from(row) + 1)].contains(&covered);
+            if one.len() > 2 && next.len() > 2 && !is_covered {
                 assert_eq!(one, next, "rows {row} and {}:\n{screen}", row + 1);
                 seen += 1;
             }

@@ -14,10 +14,18 @@ fn an_account_is_tried_out_saved_and_there_at_once() {
     pty.wait_for("Pheby server");
     pty.send("\x1b[B\r");
     pty.wait_for("what the sidebar calls it");
-    pty.send("work\r");
-    pty.send(format!("{}\r", gateway.url));
+    // Keys that come all at once would be a paste.
+    let fill = |text: &str, shown: &str| {
+        pty.send(text);
+        pty.wait_for(shown);
+        pty.send("\r");
+    };
+    fill("work", "work");
+    pty.wait_for("› Address");
+    fill(&gateway.url, &gateway.url);
+    pty.wait_for("› Secret");
     // A wrong secret is told from a right one before anything is saved.
-    pty.send("wrong\r");
+    fill("wrong", "*****");
     pty.wait_for("[ Connect and see ]");
     pty.send("\r");
     pty.wait_until("the refusal", |screen| {
@@ -27,7 +35,7 @@ fn an_account_is_tried_out_saved_and_there_at_once() {
     assert!(!config.exists(), "a wrong secret was saved");
     pty.send("\x1b[A\x15");
     pty.wait_gone("*****");
-    pty.send(format!("{}\r", gateway.secret));
+    fill(&gateway.secret, "***********");
     pty.wait_for("[ Connect and see ]");
     pty.send("\r");
     pty.wait_for("connected to");
@@ -37,7 +45,7 @@ fn an_account_is_tried_out_saved_and_there_at_once() {
     pty.wait_for("work was added");
     pty.wait_gone("[ Save ]");
     pty.wait_for("online");
-    pty.send("plain\r");
+    fill("plain", "plain");
     pty.wait_for("You wrote:");
     let written = std::fs::read_to_string(config).unwrap();
     assert!(!written.contains(&gateway.secret), "{written}");

@@ -289,6 +289,7 @@ fn shape<'a>(state: &State, overlay: &'a Overlay) -> Option<Shape<'a>> {
         },
         Overlay::Wizard(wizard) => Shape {
             note: "Which kind of server or runtime is it?".to_owned(),
+            columns: 78,
             ..plain("Add an account", wizard.list, "This build knows no kind of account.")
         },
         Overlay::Welcome { list } => Shape {
