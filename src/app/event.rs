@@ -3,7 +3,8 @@
 use super::screen::Target;
 use super::screen::viewport::LayoutFacts;
 use crate::domain::{
-    AccountEvent, AccountId, CommandId, Committed, ConversationId, Found, Moment, TransferId, Severity,
+    AccountEvent, AccountId, CommandId, Committed, ConversationId, Found, Moment, Severity,
+    TransferId,
 };
 use crate::input::{MouseEvent, TerminalEvent};
 use crate::text::SafeText;
