@@ -41,8 +41,20 @@ fn start(environment: &[(&str, &str)]) -> (tempfile::TempDir, Hands) {
     hands.pty.wait_until("three accounts online", |screen| {
         screen.matches('●').count() >= 4
     });
-    hands.press("alt-2").at("pheby@demo");
+    on_the_second_account(&hands);
     (home, hands)
+}
+
+/// Goes to the second account, which may still be reading what it has.
+fn on_the_second_account(hands: &Hands) {
+    hands
+        .pty
+        .keep_sending("\x1b2", "the second account", |screen| {
+            screen
+                .lines()
+                .next()
+                .is_some_and(|line| line.contains("pheby@demo"))
+        });
 }
 
 /// Waits for a run and for its end, unless it is over already.
@@ -230,7 +242,7 @@ fn row_22_what_is_being_read_stays_while_the_answer_grows() {
     hands.pty.wait_until("three accounts online", |screen| {
         screen.matches('●').count() >= 4
     });
-    hands.press("alt-2").at("pheby@demo");
+    on_the_second_account(&hands);
     hands.pty.resize(120, 24);
     hands.write("slow");
     hands.press("enter").see("This comes slowly");

@@ -211,8 +211,8 @@ fn timeline(hands: &Hands) {
     hands.write("ran dry").see("**Service");
     hands.press("enter").gone("Search in");
     // There is one match, so there is nothing on either side of it.
-    hands.press("n").see("the newest match");
-    hands.press("N").see("the oldest match");
+    hands.press("n").see("the oldest match");
+    hands.press("N").see("the newest match");
     // This protocol has no replies, so the message is quoted.
     hands.press("r").see("**nine** sessions");
 }
