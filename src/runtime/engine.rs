@@ -17,8 +17,8 @@ use crate::app::{Effect, Event, State, update};
 use crate::config::account::AccountConfig;
 use crate::config::paths::Paths;
 use crate::domain::{
-    AccountEvent, AccountId, AttachmentKind, CommandOutcome, Committed, Found, LinkEvent,
-    LinkState, Lookup, Moment, Secret, Topic,
+    AccountEvent, AccountId, AttachmentKind, CommandOutcome, Committed, Durability, Found,
+    LinkEvent, LinkState, Lookup, Moment, Secret, Topic, Write,
 };
 use crate::store::lock::ProfileLock;
 use crate::store::{self, StoreError};
@@ -450,6 +450,23 @@ impl Engine {
     /// Carries effects out, as if an event had brought them.
     pub fn carry_out(&mut self, effects: Vec<Effect>) {
         self.execute(effects);
+    }
+
+    /// Lets the caller change the state as an event would, and carries out what comes of it.
+    pub fn perform(&mut self, change: impl FnOnce(&mut State, Moment) -> Vec<Effect>) {
+        let now = self.around.clock.now();
+        self.state.now = now;
+        let effects = change(&mut self.state, now);
+        self.execute(effects);
+    }
+
+    /// Writes something that no event is about.
+    pub fn keep(&mut self, write: Write) {
+        self.execute(vec![Effect::Commit {
+            writes: vec![write],
+            durability: Durability::Normal,
+            then: Vec::new(),
+        }]);
     }
 
     /// Whether everything that was to be written is on disk.

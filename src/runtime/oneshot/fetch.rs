@@ -2,7 +2,8 @@
 //! older pages as far as they are wanted. Everything goes through the state into the store, as if
 //! a reader had scrolled; nothing is marked as read.
 
-use super::{Signals, named};
+use super::outgoing::named;
+use super::signals::Signals;
 use crate::app::{self, Step};
 use crate::domain::{
     AccountId, CommandOutcome, ConversationId, DirectoryEvent, EntryBody, LinkEvent, LinkState,

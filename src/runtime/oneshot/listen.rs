@@ -2,8 +2,9 @@
 //! that break are made anew by themselves; what was missed meanwhile is told when the server tells
 //! it. History that is loaded is not told, and nothing is marked as read.
 
+use super::Report;
 use super::report::Tracker;
-use super::{Report, Signals};
+use super::signals::Signals;
 use crate::domain::{
     AccountEvent, AccountId, AttachmentEvent, ConversationId, DecisionEvent, DecisionId, LinkEvent,
     LinkState, Notice, NoticeKind, Provenance, RunEvent, TimelineEvent, Topic,
