@@ -236,7 +236,7 @@ pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engi
     }
     let mut paths = profile.paths.clone();
     if let Some(downloads) = &profile.config.settings.downloads {
-        paths.downloads = crate::runtime::engine::expand_home(&downloads.to_string_lossy());
+        paths.downloads = crate::runtime::files::expand_home(&downloads.to_string_lossy());
     }
     let around = Surroundings {
         paths,

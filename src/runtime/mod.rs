@@ -8,6 +8,7 @@ pub mod desktop;
 pub mod doctor;
 pub mod editor;
 pub mod engine;
+pub mod files;
 pub mod frame;
 pub mod input;
 pub mod log;

@@ -12,7 +12,7 @@ use crate::domain::{
     Command, CommandId, ConversationCommand, ConversationId, ConversationKind, MessageKey,
     Question, Write,
 };
-use crate::runtime::engine::inspect_file;
+use crate::runtime::files::inspect_file;
 use crate::store::pages;
 use crate::text::SafeText;
 
