@@ -24,3 +24,4 @@ pub mod setup;
 pub mod terminal;
 pub mod tools;
 pub mod transfers;
+pub mod zone;
