@@ -217,13 +217,15 @@ fn read_secret(source: &SecretSource, name: &str, wanted: bool) -> Result<Option
     if !wanted {
         return Ok(None);
     }
-    if let Ok(text) = std::env::var(crate::runtime::secrets::variable(name)) {
+    let variable = crate::runtime::secrets::variable(name);
+    if let Ok(text) = std::env::var(&variable) {
         return Ok(non_empty(text));
     }
     if !io::stdin().is_terminal() {
-        return Err(Failure::usage(
-            "the secret is not an argument; use --secret-stdin, --secret-command or the environment",
-        ));
+        return Err(Failure::usage(format!(
+            "standard input is no terminal, so the secret of {name} cannot be asked for; give it \
+             with --secret-stdin or --secret-command, or in {variable}"
+        )));
     }
     let _ = write!(io::stderr(), "Secret of {name}: ").and_then(|()| io::stderr().flush());
     let hidden = Hidden::new();

@@ -226,6 +226,19 @@ fn advice_fits_what_is_being_done() {
         "{said}"
     );
 
+    // Nobody can be asked for a secret here, so it is said how one is given.
+    let add = ["account", "add", "pheby", "a-b", "192.0.2.1", "--no-check"];
+    let (code, _, said) = run(home.path(), &add);
+    assert_eq!(code, Some(2), "{said}");
+    for part in [
+        "standard input is no terminal, so the secret of a-b cannot be asked for",
+        "--secret-stdin",
+        "--secret-command",
+        "TRIALOGUE_SECRET_A_B",
+    ] {
+        assert!(said.contains(part), "{part} is missing:\n{said}");
+    }
+
     let add = [
         "account",
         "add",
