@@ -55,9 +55,6 @@ CREATE INDEX entry_time ON entry (conversation, id);
 CREATE UNIQUE INDEX entry_remote ON entry (conversation, remote) WHERE remote IS NOT NULL;
 CREATE UNIQUE INDEX entry_call ON entry (conversation, call) WHERE call IS NOT NULL;
 CREATE INDEX entry_reply ON entry (conversation, reply_to) WHERE reply_to IS NOT NULL;
--- Own messages that no server has named yet.
-CREATE INDEX entry_unnamed ON entry (conversation, ord)
-WHERE kind = 0 AND remote IS NULL AND author = 0;
 CREATE INDEX entry_waiting ON entry (id) WHERE is_indexed = 2;
 CREATE INDEX entry_unread ON entry (conversation, ord) WHERE counts = 1;
 
