@@ -469,7 +469,7 @@ pub enum OnApproval {
     Deny,
     /// Allow it this once
     Once,
-    /// Leave it open and exit with 5
+    /// Give no answer and exit with 5; an Omi run ends with it
     #[default]
     Fail,
 }
