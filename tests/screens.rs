@@ -13,7 +13,7 @@ use trialogue::app::State;
 use trialogue::app::event::FileFacts;
 use trialogue::app::screen::composer::DraftFile;
 use trialogue::app::screen::overlay::{
-    Confirm, Confirmed, DecisionPopup, Line, List, Overlay, Prompt, Prompted, Wizard,
+    Confirm, Confirmed, DecisionPopup, Line, List, Overlay, Prompt, Prompted, SearchPopup, Wizard,
 };
 use trialogue::app::screen::{Selection, Spot, Toast};
 use trialogue::app::state::{AccountField, AccountKind};
@@ -193,6 +193,80 @@ fn deliveries_that_went_wrong() {
 #[test]
 fn a_screen_without_accounts() {
     check("empty", &empty());
+}
+
+/// The words of a frame, without what the state is checked for elsewhere.
+fn words(state: &State, columns: u16, rows: u16) -> String {
+    let theme = Theme::named(&state.settings.theme, Depth::TrueColor).unwrap();
+    let mut state = state.clone();
+    state.screen.columns = columns;
+    state.screen.rows = rows;
+    let (buffer, drawn) = frame(&state, columns, rows, &theme);
+    text(&buffer, &drawn)
+}
+
+#[test]
+fn a_screen_without_conversations_says_what_helps() {
+    let mut state = busy();
+    state.focus = None;
+    for account in &mut state.accounts {
+        account.conversations.clear();
+        account.decisions.clear();
+    }
+    assert!(words(&state, 120, 40).contains("No conversation yet. Ctrl+X n begins one."));
+    for account in &mut state.accounts {
+        account.account.capabilities.create_conversation = Support::Unknown;
+    }
+    let shown = words(&state, 120, 40);
+    assert!(shown.contains("No conversation yet. They come once an account is connected."));
+}
+
+#[test]
+fn a_key_for_another_way_is_named_only_where_there_is_one() {
+    let with = |state: &State, overlay: Overlay| {
+        let mut state = state.clone();
+        state.screen.overlays.push(overlay);
+        let shown = words(&state, 120, 40);
+        shown.contains(" Tab ")
+    };
+    let mut state = busy();
+    let switcher = Overlay::Switcher {
+        filter: Line::default(),
+        list: List::default(),
+    };
+    let palette = Overlay::Palette {
+        filter: Line::default(),
+        list: List::default(),
+    };
+    assert!(!with(&state, switcher));
+    assert!(!with(&state, palette));
+    let search = || Overlay::Search(SearchPopup::default());
+    for account in &mut state.accounts {
+        account.account.link = LinkState::Ready;
+        account.account.capabilities.server_search = Support::Yes;
+    }
+    assert!(with(&state, search()));
+    for account in &mut state.accounts {
+        account.account.capabilities.server_search = Support::No("it cannot");
+    }
+    assert!(!with(&state, search()));
+}
+
+#[test]
+fn a_short_text_takes_no_more_room_than_it_needs() {
+    let mut state = busy();
+    state.screen.overlays.push(Overlay::Document {
+        title: safe("A run"),
+        body: safe("It is over."),
+        scroll: 0,
+    });
+    let shown = words(&state, 120, 40);
+    let edge = |mark: char| {
+        let rows = shown.lines().enumerate();
+        let at = |(at, row): (usize, &str)| row.contains(mark).then_some(at);
+        rows.map(at).find(Option::is_some).flatten().unwrap()
+    };
+    assert_eq!(edge('╯') - edge('╮'), 4, "{shown}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod compose;
 mod entries;
 mod moving;
 mod opening;
-mod places;
+pub(crate) mod places;
 
 use super::screen::{Pane, overlay::Overlay, palette, popups};
 use super::state::{self, State};
@@ -102,6 +102,38 @@ pub fn context(state: &State) -> super::keymap::Context {
         Pane::Composer => Context::Composer,
         Pane::Timeline => Context::Timeline,
         Pane::Sidebar => Context::Sidebar,
+    }
+}
+
+/// The keys that lead to an action from where the person is; through the palette when no shorter
+/// way is bound here.
+pub(crate) fn way_to(state: &State, action: Action) -> String {
+    let context = context(state);
+    let keymap = &state.keymap;
+    keymap.hint(action, context).unwrap_or_else(|| {
+        let palette = keymap.hint(Action::Palette, context).unwrap_or_default();
+        format!("{palette} “{}”", action.title())
+    })
+}
+
+/// What helps where no conversation is on screen.
+pub(crate) fn nowhere(state: &State) -> String {
+    if state.accounts.is_empty() {
+        return format!(
+            "No account yet. {} adds one.",
+            way_to(state, Action::AddAccount)
+        );
+    }
+    if state.accounts.iter().any(|of| !of.conversations.is_empty()) {
+        let way = way_to(state, Action::Switcher);
+        return format!("{way} goes to a conversation.");
+    }
+    match palette::refusal(state, Action::NewConversation) {
+        None => {
+            let way = way_to(state, Action::NewConversation);
+            format!("No conversation yet. {way} begins one.")
+        }
+        Some(_) => "No conversation yet. They come once an account is connected.".to_owned(),
     }
 }
 

@@ -368,6 +368,8 @@ pub struct Conversation {
     pub is_open: bool,
     /// Something of the active run was written, so that its end needs no word.
     pub run_has_answer: bool,
+    /// A message that is to be stopped as soon as its run begins.
+    pub stop_early: Option<CommandId>,
     /// The run that ended last; a second report of its end says nothing new.
     pub ended_run: Option<RunId>,
     /// The active run is the server's own and came with the link; what waits in the queue waits

@@ -315,8 +315,8 @@ pub struct Demo {
     /// Only the gateways, on this address (127.0.0.1:0 picks ports): one JSON line for each
     #[arg(long, value_name = "ADDR")]
     pub serve: Option<std::net::SocketAddr>,
-    /// A folder in which the served Pheby gateway keeps its conversations and files, so that they are
-    /// there again after a restart (made when it is missing)
+    /// A folder in which the served Pheby gateway keeps its conversations and files, or the Omi
+    /// runtime its own, so that they are there again after a restart (made when it is missing)
     #[arg(long, value_name = "DIR", requires = "serve")]
     pub state: Option<std::path::PathBuf>,
     /// Only the Omi runtime, on standard input and output

@@ -254,7 +254,13 @@ impl DemoOptions {
 
     /// The options of the runtime as a process, with its folders from the environment.
     pub fn runtime(&self) -> omi::RuntimeOptions {
-        omi::RuntimeOptions::from_environment(self.setup.clone(), self.omi.clone())
+        let mut options =
+            omi::RuntimeOptions::from_environment(self.setup.clone(), self.omi.clone());
+        if let Some(state) = &self.state {
+            options.artifacts = state.join("artifacts");
+            options.state = Some(state.clone());
+        }
+        options
     }
 }
 

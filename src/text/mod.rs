@@ -14,5 +14,5 @@ pub use names::{is_right_to_left, mixes_scripts};
 pub use safe::{SafeText, clean_line};
 pub use unmarked::unmarked;
 pub use width::{
-    Cluster, Clusters, cluster_width, clusters, cut_to_width, graphemes, truncate, width,
+    Cluster, Clusters, cluster_width, clusters, cut_to_width, graphemes, lead, truncate, width,
 };

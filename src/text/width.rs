@@ -117,6 +117,18 @@ pub fn truncate(text: &str, cells: usize) -> String {
     text.to_owned()
 }
 
+/// The start of a text before an ellipsis that stands there in any case: with a blank behind the
+/// whole text, and as far as `cells` allow of one that is longer; never with an ellipsis of its own.
+pub fn lead(text: &str, cells: usize) -> String {
+    let start = truncate(text, cells);
+    if start == text {
+        let whole = text.trim_end_matches(['…', ' ']);
+        let blank = if whole.is_empty() { "" } else { " " };
+        return format!("{whole}{blank}");
+    }
+    start.trim_end_matches('…').trim_end().to_owned()
+}
+
 fn is_printable(byte: u8) -> bool {
     (0x20..0x7f).contains(&byte)
 }
@@ -156,6 +168,15 @@ mod tests {
         assert_eq!(truncate("abcd", 4), "abcd");
         assert_eq!(truncate("配置配", 4), "配…");
         assert_eq!(truncate("abc", 0), "");
+    }
+
+    #[test]
+    fn what_leads_to_an_ellipsis_has_none_of_its_own() {
+        assert_eq!(lead("abcdef", 4), "abc");
+        assert_eq!(lead("ab cdef", 4), "ab");
+        assert_eq!(lead("abcd", 4), "abcd ");
+        assert_eq!(lead("wait …", 9), "wait ");
+        assert_eq!(lead("", 4), "");
     }
 
     proptest! {

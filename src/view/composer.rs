@@ -256,7 +256,9 @@ fn edge(canvas: &mut Canvas<'_>, scene: &Scene<'_>, area: Rect, has_focus: bool)
 fn placeholder(scene: &Scene<'_>) -> String {
     let place = place_name(scene, scene.id);
     let account = &scene.account.account;
-    let more = if !matches!(account.link, LinkState::Ready | LinkState::Syncing) {
+    let more = if matches!(account.link, LinkState::NeedsLogin(_)) {
+        "; it is sent once you are signed in"
+    } else if !matches!(account.link, LinkState::Ready | LinkState::Syncing) {
         "; it is sent once the account is connected"
     } else if scene
         .conversation

@@ -8,6 +8,7 @@ use super::theme::Role;
 use super::words;
 use crate::app::Action;
 use crate::app::actions::context;
+pub(crate) use crate::app::actions::way_to;
 use crate::app::keymap::hinted;
 use crate::app::state::State;
 use crate::domain::{LinkState, Severity};
@@ -145,17 +146,6 @@ pub(crate) fn toasts(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
         canvas.put(spot.x + 2, y, mark, 1, role);
         y += height + 1;
     }
-}
-
-/// The keys that lead to an action from where the person is; through the palette when no shorter
-/// way is bound here.
-pub(crate) fn way_to(state: &State, action: Action) -> String {
-    let context = context(state);
-    let keymap = &state.keymap;
-    keymap.hint(action, context).unwrap_or_else(|| {
-        let palette = keymap.hint(Action::Palette, context).unwrap_or_default();
-        format!("{palette} “{}”", action.title())
-    })
 }
 
 /// What is wrong with the link of the account on screen, and what can be done, in so many columns.

@@ -259,16 +259,8 @@ pub fn selected_text(state: &State, memo: &mut Memo, theme: &Theme, area: Rect) 
 fn nowhere(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
     let word = if state.is_loading {
         "Reading what is stored".to_owned()
-    } else if state.accounts.is_empty() {
-        format!(
-            "No account yet. {} adds one.",
-            hints::way_to(state, Action::AddAccount)
-        )
     } else {
-        format!(
-            "{} goes to a conversation.",
-            hints::way_to(state, Action::Switcher)
-        )
+        crate::app::actions::nowhere(state)
     };
     let middle = area.y + area.height / 2;
     canvas.put_middle(area, middle, &word, Role::Muted);

@@ -1,5 +1,6 @@
 //! Times, lengths of time, sizes and counts in words.
 
+pub(crate) use crate::app::screen::rows::size_words as size;
 use crate::domain::Moment;
 use crate::text::SafeText;
 
@@ -123,26 +124,6 @@ pub(crate) fn age(ms: u64) -> String {
         s @ 60..=3599 => format!("{} min", s / 60),
         s @ 3600..=86_399 => format!("{} h", s / 3600),
         s => format!("{} d", s / 86_400),
-    }
-}
-
-/// A size in bytes.
-pub(crate) fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
-    if bytes < 1000 {
-        return format!("{bytes} B");
-    }
-    let mut scale = 1000_u64;
-    let mut unit = 0;
-    while bytes / scale >= 1000 && unit + 1 < UNITS.len() {
-        scale *= 1000;
-        unit += 1;
-    }
-    let whole = bytes / scale;
-    if whole < 10 {
-        format!("{whole}.{} {}", bytes % scale * 10 / scale, UNITS[unit])
-    } else {
-        format!("{whole} {}", UNITS[unit])
     }
 }
 

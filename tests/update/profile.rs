@@ -5,7 +5,7 @@ use trialogue::app::actions::perform;
 use trialogue::app::screen::overlay::{Overlay, Prompted};
 use trialogue::app::screen::palette;
 use trialogue::app::screen::prompt::entered;
-use trialogue::app::state::AccountState;
+use trialogue::app::state::{AccountState, Conversation};
 use trialogue::app::{Action, Event};
 use trialogue::domain::*;
 use trialogue::text::SafeText;
@@ -80,11 +80,15 @@ fn signing_in_shows_the_page_with_what_to_know_and_the_other_ways() {
     for part in [
         "http://127.0.0.1:5000/start",
         "Over SSH forward",
-        "Or with Terminal: agent login",
+        "Or: Terminal: agent login",
     ] {
         assert!(confirm.text.as_str().contains(part), "{part}");
     }
     assert!(!confirm.is_yes_selected);
+
+    // Once that is done elsewhere, nothing is asked any more.
+    desk.live(Topic::Link(LinkEvent::Changed(LinkState::Ready)));
+    assert!(desk.state.screen.overlays.is_empty());
 }
 
 #[test]
@@ -141,4 +145,56 @@ fn a_conversation_is_also_found_by_the_name_of_its_account() {
     assert_eq!(found("work side"), ["side"]);
     assert_eq!(found("side"), ["side"]);
     assert_eq!(found("work").len(), 2);
+}
+
+#[test]
+fn the_conversation_whose_name_was_typed_comes_before_its_threads() {
+    let mut desk = Desk::new();
+    let account = &mut desk.state.accounts[0];
+    let mut channel = Conversation::default();
+    channel.info.name = SafeText::label("research");
+    let mut thread = Conversation::default();
+    thread.info.name = SafeText::label("build log");
+    thread.info.parent = Some("research".into());
+    thread.info.last_activity_ms = Some(i64::MAX);
+    account.conversations.insert("research".into(), channel);
+    account.conversations.insert("log".into(), thread);
+    let found = trialogue::app::screen::switcher::rows(&desk.state, "research");
+    let labels: Vec<&str> = found.iter().map(|row| row.label.as_str()).collect();
+    assert_eq!(labels, ["research", "research / build log"]);
+}
+
+#[test]
+fn where_no_conversation_is_yet_one_can_be_begun() {
+    let mut desk = Desk::new();
+    desk.state.focus = None;
+    desk.state.accounts[0].conversations.clear();
+    desk.state.accounts[0]
+        .account
+        .capabilities
+        .create_conversation = Support::Yes;
+    perform(&mut desk.state, desk.now, Action::NewConversation);
+    assert!(matches!(
+        desk.state.screen.overlays.as_slice(),
+        [Overlay::Prompt(_)]
+    ));
+    assert!(desk.toasts().is_empty());
+}
+
+#[test]
+fn what_is_set_for_every_conversation_is_told() {
+    let mut desk = Desk::new();
+    let can = &mut desk.state.accounts[0].account.capabilities;
+    can.effort = Support::Yes;
+    desk.state.accounts[0].models.efforts = ["low", "high"].map(str::to_owned).to_vec();
+    for action in [Action::Effort, Action::AcceptOther, Action::Accept] {
+        let effects = perform(&mut desk.state, desk.now, action);
+        desk.finish(effects);
+    }
+    let command = desk.commands.last().unwrap().0;
+    desk.outcome(command, CommandOutcome::Done(Reply::Nothing));
+    assert_eq!(
+        desk.toasts(),
+        ["It is the effort of every conversation without one of its own."]
+    );
 }

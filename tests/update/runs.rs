@@ -404,3 +404,45 @@ fn a_growing_answer_is_not_cut_by_a_snapshot_that_has_its_run_but_no_text() {
     desk.live(finished("r1", RunOutcome::Completed));
     assert_eq!(desk.lines(), ["agent: half an answer."]);
 }
+
+#[test]
+fn a_stop_before_the_run_has_begun_stops_it_as_it_begins() {
+    let mut desk = Desk::new();
+    desk.send("go");
+    let command = desk.sending("go");
+    desk.take_commands();
+    let effects = perform(&mut desk.state, desk.now, Action::ClearOrStopOrQuit);
+    desk.finish(effects);
+    assert!(desk.take_commands().is_empty());
+    assert_eq!(desk.toasts(), ["It is stopped as soon as it has begun."]);
+    desk.live(started("r1", Some(command)));
+    assert_eq!(
+        desk.here().run.as_ref().unwrap().phase,
+        RunPhase::Cancelling
+    );
+    let commands = desk.take_commands();
+    assert!(
+        matches!(
+            commands.as_slice(),
+            [Command::Chat(ChatCommand::CancelRun { run: Some(run), .. })] if run.as_str() == "r1"
+        ),
+        "{commands:?}"
+    );
+    // The next one is not stopped.
+    desk.live(finished("r1", RunOutcome::Cancelled));
+    desk.outcome(command, CommandOutcome::Done(Reply::Nothing));
+    desk.send("again");
+    let command = desk.sending("again");
+    desk.live(started("r2", Some(command)));
+    assert_eq!(desk.here().run.as_ref().unwrap().phase, RunPhase::Accepted);
+}
+
+#[test]
+fn an_early_stop_is_not_for_the_run_of_somebody_else() {
+    let mut desk = Desk::new();
+    desk.send("go");
+    let effects = perform(&mut desk.state, desk.now, Action::ClearOrStopOrQuit);
+    desk.finish(effects);
+    desk.live(started("r1", None));
+    assert_eq!(desk.here().run.as_ref().unwrap().phase, RunPhase::Accepted);
+}

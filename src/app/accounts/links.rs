@@ -1,10 +1,11 @@
 //! The link of an account: what changes with it, and what is asked for when it stands again.
 
 use super::super::effect::Effect;
+use super::super::screen::overlay::{Confirmed, Overlay};
 use super::super::state::{Conversation, Pending, Redraw, State};
 use super::super::{commands, outbox, windows};
 use crate::domain::{
-    AccountId, Command, ConversationId, Delivery, LinkEvent, LinkState, Moment, Severity,
+    AccountId, Command, ConversationId, Delivery, LinkEvent, LinkState, LoginNeed, Moment, Severity,
 };
 use crate::text::SafeText;
 
@@ -62,7 +63,7 @@ fn changed(state: &mut State, now: Moment, account: &AccountId, link: LinkState)
     if of.account.link == link {
         return Vec::new();
     }
-    of.account.link = link.clone();
+    let before = std::mem::replace(&mut of.account.link, link.clone());
     if let LinkState::Refused { reason } | LinkState::Waiting { reason, .. } = &link {
         of.last_failure = Some(reason.clone());
     }
@@ -82,6 +83,9 @@ fn changed(state: &mut State, now: Moment, account: &AccountId, link: LinkState)
             here.typing_until = None;
             here.timeline.is_loading_older &= here.timeline.asked_older.is_some();
         }
+    }
+    if let LinkState::NeedsLogin(need) = &before {
+        close_question(state, need);
     }
     state.redraw(Redraw::Now);
     if !is_ready {
@@ -111,6 +115,15 @@ fn changed(state: &mut State, now: Moment, account: &AccountId, link: LinkState)
     }
     effects.extend(outbox::release_all(state, now, account));
     effects
+}
+
+/// Takes away the question whether a page to sign in at is to be opened: it is not needed any more.
+fn close_question(state: &mut State, need: &LoginNeed) {
+    let Some(url) = &need.url else { return };
+    state.screen.overlays.retain(|overlay| {
+        !matches!(overlay, Overlay::Confirm(confirm)
+            if matches!(&confirm.then, Confirmed::OpenLink(link) if link == url.as_str()))
+    });
 }
 
 /// Tells that an account will not be tried again by itself, when another one is on screen: its own

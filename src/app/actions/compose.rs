@@ -8,7 +8,7 @@ use crate::app::screen::overlay::{Overlay, Prompt, Prompted};
 use crate::app::screen::{Pane, choose, drawer, popups, search};
 use crate::app::slash::{self, Local, LocalCommand, Typed};
 use crate::app::state::State;
-use crate::app::{Action, Effect};
+use crate::app::{Action, Effect, runs};
 use crate::domain::{AnswerWay, Lookup, Moment, RunPhase, Severity, Write};
 use crate::text::SafeText;
 use std::time::Duration;
@@ -436,11 +436,12 @@ fn clear_or_stop_or_quit(state: &mut State, now: Moment) -> Vec<Effect> {
         }
         return vec![state.commit(Vec::new())];
     }
-    let runs = of
+    let is_stopping = of
         .run
         .as_ref()
-        .is_some_and(|run| run.phase != RunPhase::Cancelling);
-    if runs && state.screen.quit_asked.is_none() {
+        .is_some_and(|run| run.phase == RunPhase::Cancelling);
+    let can_stop = !is_stopping && runs::can_stop(state, &account, &id);
+    if can_stop && state.screen.quit_asked.is_none() {
         // A second press is meant for the program.
         state.screen.quit_asked = Some(now);
         return places::stop_run(state, now);
@@ -473,10 +474,8 @@ fn send(state: &mut State, now: Moment, mode: SendMode) -> Vec<Effect> {
         return drawer::accept(state);
     }
     let Some((account, id)) = state.focus.clone() else {
-        state.say(
-            Severity::Info,
-            "There is no conversation on screen; Ctrl+N goes to one.",
-        );
+        let words = super::nowhere(state);
+        state.say(Severity::Info, words);
         return Vec::new();
     };
     let Some(of) = state.conversation_mut(&account, &id) else {

@@ -1,12 +1,12 @@
 //! Moving: panes, scrolling, the selection in the timeline, the cursor in the sidebar, and Esc.
 
 use super::{entries, is_top, places};
-use crate::app::conversation;
 use crate::app::screen::overlay::Overlay;
 use crate::app::screen::viewport::{Anchor, tool_group};
 use crate::app::screen::{Pane, Screen, SidebarRow, decision, drawer, search, sidebar};
 use crate::app::state::{Conversation, State};
 use crate::app::{Action, Effect};
+use crate::app::{conversation, runs};
 use crate::domain::{EntryBody, MessageKey, Moment, Place, Severity};
 use std::time::Duration;
 
@@ -98,7 +98,11 @@ fn escape(state: &mut State, now: Moment) -> Vec<Effect> {
     if focused(state).is_some_and(|of| of.composer.reply_to.take().is_some()) {
         return Vec::new();
     }
-    if focused(state).is_none_or(|of| of.run.is_none()) {
+    let can_stop = state
+        .focus
+        .as_ref()
+        .is_some_and(|(account, id)| runs::can_stop(state, account, id));
+    if !can_stop {
         state.screen.stop_asked = None;
         return Vec::new();
     }

@@ -5,11 +5,11 @@ use crate::app::effect::LinkChange;
 use crate::app::screen::overlay::{Confirmed, Overlay, Prompt, Prompted};
 use crate::app::screen::palette::account_number;
 use crate::app::screen::{Pane, SidebarRow, popups, sidebar};
-use crate::app::state::{Pending, State};
-use crate::app::{Action, Effect, conversation};
+use crate::app::state::{AccountState, Pending, State};
+use crate::app::{Action, Effect, conversation, runs};
 use crate::domain::{
-    AccountId, ChatCommand, Command, ConversationCommand, ConversationId, LinkState, LoginNeed,
-    ModelCommand, Moment, Severity, Unread, Write,
+    AccountId, Command, ConversationCommand, ConversationId, LinkState, LoginNeed, ModelCommand,
+    Moment, Severity, Unread, Write,
 };
 use crate::text::SafeText;
 
@@ -99,13 +99,15 @@ fn ways_to_sign_in(need: &LoginNeed) -> String {
     for method in &need.methods {
         text = match method.detail.as_str() {
             "" => format!("{text}\n\nOr: {}", method.name),
-            detail => format!("{text}\n\nOr with {}: {detail}", method.name),
+            detail => format!("{text}\n\nOr: {}: {detail}", method.name),
         };
     }
     text
 }
 
-fn target_account(state: &State) -> Option<AccountId> {
+/// The account an action is for: the one under the cursor of the sidebar, else the one on screen,
+/// else the first in which a conversation can be begun.
+pub(crate) fn target_account(state: &State) -> Option<AccountId> {
     if state.screen.pane == Pane::Sidebar {
         match &state.screen.sidebar.selected {
             Some(
@@ -120,7 +122,12 @@ fn target_account(state: &State) -> Option<AccountId> {
         .focus
         .as_ref()
         .map(|(account, _)| account.clone())
-        .or_else(|| state.accounts.first().map(|of| of.account.id.clone()))
+        .or_else(|| {
+            let creates = |of: &&AccountState| of.account.capabilities.create_conversation.is_yes();
+            let first = state.accounts.iter().find(creates);
+            let first = first.or_else(|| state.accounts.first());
+            first.map(|of| of.account.id.clone())
+        })
 }
 
 /// Whether a conversation calls for the person.
@@ -241,36 +248,10 @@ fn to_account(state: &mut State, now: Moment, at: usize) -> Vec<Effect> {
 
 /// Stops the active run of the conversation on screen.
 pub(super) fn stop_run(state: &mut State, now: Moment) -> Vec<Effect> {
-    let Some((account, id)) = state.focus.clone() else {
-        return Vec::new();
-    };
-    let refusal = state
-        .account(&account)
-        .and_then(|of| of.account.capabilities.cancel_run.refusal());
-    if let Some(reason) = refusal {
-        state.say(
-            Severity::Warning,
-            format!("The run cannot be stopped: {reason}."),
-        );
-        return Vec::new();
+    match state.focus.clone() {
+        Some((account, id)) => runs::stop(state, now, &account, &id),
+        None => Vec::new(),
     }
-    let Some(run) = state
-        .conversation_mut(&account, &id)
-        .and_then(|of| of.run.as_mut())
-    else {
-        return Vec::new();
-    };
-    run.stop(now);
-    let run = run.id.clone();
-    issue(
-        state,
-        &account,
-        Command::Chat(ChatCommand::CancelRun {
-            conversation: id.clone(),
-            run: Some(run),
-        }),
-        Pending::Stop { conversation: id },
-    )
 }
 
 /// Carries out an action on one account.
@@ -450,7 +431,7 @@ fn on_conversation(state: &mut State, now: Moment, action: Action) -> Vec<Effect
         ClearConversation => popups::confirm(
             state,
             &format!("Empty {name}?"),
-            "All its messages go, here and on the server. This cannot be undone.",
+            "All its messages go, here and where the agent keeps them. This cannot be undone.",
             "Empty",
             Confirmed::ClearConversation(account, id),
         ),

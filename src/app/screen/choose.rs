@@ -260,11 +260,12 @@ fn set_model(state: &mut State, choice: ModelChoice) -> Vec<Effect> {
     let (account, conversation, for_all) = (account.clone(), conversation.clone(), *for_all);
     let scope = scope(state, &account, &conversation, for_all);
     close_all(state);
+    let pending = model_pending(&scope);
     issue(
         state,
         &account,
         Command::Model(ModelCommand::SetModel { choice, scope }),
-        Pending::Other("The model was not changed"),
+        pending,
     )
 }
 
@@ -293,6 +294,7 @@ pub fn set_model_by_name(
         .any(|overlay| matches!(overlay, Overlay::Models { for_all: true, .. }));
     let scope = scope(state, account, conversation, for_all);
     close_all(state);
+    let pending = model_pending(&scope);
     issue(
         state,
         account,
@@ -303,8 +305,20 @@ pub fn set_model_by_name(
             },
             scope,
         }),
-        Pending::Other("The model was not changed"),
+        pending,
     )
+}
+
+/// What is set for all may change nothing on this screen, so it is told.
+fn model_pending(scope: &Scope) -> Pending {
+    const REFUSED: &str = "The model was not changed";
+    match scope {
+        Scope::Account => Pending::Told(
+            REFUSED,
+            "It is the model of every conversation without one of its own.",
+        ),
+        Scope::Conversation(_) => Pending::Other(REFUSED),
+    }
 }
 
 fn set_effort(state: &mut State, level: String) -> Vec<Effect> {
@@ -318,17 +332,19 @@ fn set_effort(state: &mut State, level: String) -> Vec<Effect> {
         return Vec::new();
     };
     let (account, conversation, for_all) = (account.clone(), conversation.clone(), *for_all);
-    let scope = if for_all {
-        Scope::Account
+    const REFUSED: &str = "The reasoning effort was not changed";
+    let (scope, pending) = if for_all {
+        let words = "It is the effort of every conversation without one of its own.";
+        (Scope::Account, Pending::Told(REFUSED, words))
     } else {
-        Scope::Conversation(conversation)
+        (Scope::Conversation(conversation), Pending::Other(REFUSED))
     };
     close_all(state);
     issue(
         state,
         &account,
         Command::Model(ModelCommand::SetEffort { level, scope }),
-        Pending::Other("The reasoning effort was not changed"),
+        pending,
     )
 }
 

@@ -13,8 +13,8 @@ pub struct Fit {
     pub matched: Vec<usize>,
 }
 
-/// The items that fit a filter, best first; equal ones stay in their order. An empty filter keeps
-/// everything as it is.
+/// The items that fit a filter, best first: one that is just what was typed before those in which
+/// it stands; equal ones stay in their order. An empty filter keeps everything as it is.
 pub fn rank<'a>(filter: &str, items: impl Iterator<Item = &'a str>) -> Vec<Fit> {
     if filter.trim().is_empty() {
         return items
@@ -29,7 +29,8 @@ pub fn rank<'a>(filter: &str, items: impl Iterator<Item = &'a str>) -> Vec<Fit> 
     let pattern = Pattern::parse(filter, CaseMatching::Smart, Normalization::Smart);
     let mut characters = Vec::new();
     let mut places = Vec::new();
-    let mut found: Vec<(u32, Fit)> = Vec::new();
+    let typed = filter.trim().to_lowercase();
+    let mut found: Vec<((bool, u32), Fit)> = Vec::new();
     for (index, item) in items.enumerate() {
         places.clear();
         let hay = Utf32Str::new(item, &mut characters);
@@ -39,8 +40,9 @@ pub fn rank<'a>(filter: &str, items: impl Iterator<Item = &'a str>) -> Vec<Fit> 
         };
         places.sort_unstable();
         places.dedup();
+        let is_all = item.trim().to_lowercase() == typed;
         found.push((
-            score,
+            (is_all, score),
             Fit {
                 index,
                 matched: offsets(item, &places, is_ascii),
@@ -83,6 +85,16 @@ mod tests {
             .filter_map(|at| items[1][*at..].chars().next())
             .collect();
         assert_eq!(letters, "blog");
+    }
+
+    #[test]
+    fn what_was_typed_in_full_comes_before_what_goes_on() {
+        let items = ["research / build log", "research", "Research"];
+        let order: Vec<usize> = rank("research", items.into_iter())
+            .iter()
+            .map(|fit| fit.index)
+            .collect();
+        assert_eq!(order, [1, 2, 0]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use super::rows::{ListRow, Then, filtered};
 use crate::app::Action;
+use crate::app::actions::places;
 use crate::app::state::State;
 use crate::domain::{ConversationKind, Support};
 use crate::text::SafeText;
@@ -191,12 +192,19 @@ pub fn refusal(state: &State, action: Action) -> Option<&'static str> {
     if !needs_account {
         return None;
     }
+    // A conversation can be begun where none is yet.
+    if action == NewConversation {
+        let account = places::target_account(state).and_then(|id| state.account(&id));
+        return match account {
+            Some(of) => of.account.capabilities.create_conversation.refusal(),
+            None => Some("there is no account"),
+        };
+    }
     let Some((account, id, conversation)) = state.focused() else {
         return Some("there is no conversation on screen");
     };
     let can = &account.account.capabilities;
     let support: &Support = match action {
-        NewConversation => &can.create_conversation,
         NewThread => {
             if conversation.info.kind == ConversationKind::Session && can.create_thread.is_yes() {
                 return Some("threads belong to channels");
@@ -241,11 +249,7 @@ pub fn refusal(state: &State, action: Action) -> Option<&'static str> {
         Effort => &can.effort,
         Profile => &can.profile,
         StopRun => {
-            if account
-                .conversations
-                .get(id)
-                .is_some_and(|of| of.run.is_none())
-            {
+            if !crate::app::runs::can_stop(state, &account.account.id, id) {
                 return Some("nothing runs here");
             }
             &can.cancel_run

@@ -227,10 +227,7 @@ pub fn one_line(text: &str) -> SafeText {
     let first = lines.next().unwrap_or("").trim();
     let more = lines.count();
     if more > 0 {
-        SafeText::label(&format!(
-            "{} … +{more} lines",
-            crate::text::truncate(first, 200)
-        ))
+        SafeText::label(&format!("{}… +{more} lines", crate::text::lead(first, 200)))
     } else {
         SafeText::label(first)
     }

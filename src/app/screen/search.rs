@@ -5,7 +5,7 @@ use super::overlay::{List, Overlay, SearchPopup};
 use super::popups;
 use super::{Pane, rows};
 use crate::app::commands::issue;
-use crate::app::state::{Pending, Redraw, State};
+use crate::app::state::{AccountState, Pending, Redraw, State};
 use crate::app::{Effect, conversation};
 use crate::domain::{
     AccountId, Command, Entry, Lookup, Moment, Place, SearchHit, SearchQuery, SearchScope, Severity,
@@ -139,6 +139,25 @@ pub fn ask_servers_if_open(state: &mut State) -> Vec<Effect> {
     }
 }
 
+/// Whether a server that can be asked now can search where this popup does.
+pub fn can_ask_servers(state: &State, popup: &SearchPopup) -> bool {
+    servers(state, popup).next().is_some()
+}
+
+/// The accounts whose servers can be asked.
+fn servers<'a>(state: &'a State, popup: &'a SearchPopup) -> impl Iterator<Item = &'a AccountState> {
+    state
+        .accounts
+        .iter()
+        .filter(|of| {
+            popup
+                .here
+                .as_ref()
+                .is_none_or(|(id, _)| *id == of.account.id)
+        })
+        .filter(|of| of.account.capabilities.server_search.is_yes() && of.is_ready())
+}
+
 /// Asks the servers that can search.
 pub fn ask_servers(state: &mut State) -> Vec<Effect> {
     let Some(popup) = top(state) else {
@@ -149,11 +168,7 @@ pub fn ask_servers(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     let here = popup.here.clone();
-    let accounts: Vec<AccountId> = state
-        .accounts
-        .iter()
-        .filter(|of| here.as_ref().is_none_or(|(id, _)| *id == of.account.id))
-        .filter(|of| of.account.capabilities.server_search.is_yes() && of.is_ready())
+    let accounts: Vec<AccountId> = servers(state, popup)
         .map(|of| of.account.id.clone())
         .collect();
     if accounts.is_empty() {

@@ -66,6 +66,19 @@ impl Pheby {
         self.ask(now, &request, asked);
     }
 
+    /// What holds for the conversations that are shown may be their own or that for all.
+    fn load_current_models(&mut self, now: Moment) {
+        for conversation in self.directory.opened() {
+            self.load_current_model(now, &conversation);
+        }
+    }
+
+    fn load_current_efforts(&mut self, now: Moment) {
+        for conversation in self.directory.opened() {
+            self.load_current_effort(now, &conversation);
+        }
+    }
+
     pub(super) fn load_models(
         &mut self,
         now: Moment,
@@ -173,14 +186,14 @@ impl Pheby {
                     model: frame.model,
                     provider: frame.provider,
                 };
+                let is_for_all = scope == Scope::Account && !is_current(&asked);
                 self.say(Topic::Models(ModelsEvent::ModelChanged { choice, scope }));
-            }
-            // Of some conversation, but it does not say which: ask for those that are shown.
-            None => {
-                for conversation in self.directory.opened() {
-                    self.load_current_model(now, &conversation);
+                if is_for_all {
+                    self.load_current_models(now);
                 }
             }
+            // Of some conversation, but it does not say which: ask for those that are shown.
+            None => self.load_current_models(now),
         }
         for command in asked.iter().flat_map(Asked::commands) {
             self.done(command);
@@ -201,13 +214,13 @@ impl Pheby {
                     enabled,
                     supported: self.models.efforts.clone(),
                 };
+                let is_for_all = scope == Scope::Account && !is_current(&asked);
                 self.say(Topic::Models(ModelsEvent::EffortChanged { effort, scope }));
-            }
-            None => {
-                for conversation in self.directory.opened() {
-                    self.load_current_effort(now, &conversation);
+                if is_for_all {
+                    self.load_current_efforts(now);
                 }
             }
+            None => self.load_current_efforts(now),
         }
         for command in asked.iter().flat_map(Asked::commands) {
             self.done(command);
@@ -238,4 +251,9 @@ impl Pheby {
             _ => None,
         }
     }
+}
+
+/// Whether a report answers our question what holds now.
+fn is_current(asked: &Option<Asked>) -> bool {
+    matches!(asked, Some(Asked::Current { .. }))
 }

@@ -1,6 +1,6 @@
 //! A text to read.
 
-use super::{frame, hints, most_rows};
+use super::{frame, hints, outline};
 use crate::app::state::State;
 use crate::render::Options;
 use crate::text::SafeText;
@@ -10,6 +10,9 @@ use crate::view::prose::put_row;
 use crate::view::theme::Role;
 use ratatui::layout::Rect;
 
+/// Cells in a row of the text.
+const COLUMNS: u16 = 96;
+
 pub(super) fn draw(
     canvas: &mut Canvas<'_>,
     state: &State,
@@ -18,14 +21,15 @@ pub(super) fn draw(
     memo: &mut Memo,
     area: Rect,
 ) -> Option<u16> {
-    let rows = most_rows(area);
-    let inner = frame(canvas, area, title.as_str(), 96, rows);
     let text = &mut memo.document;
     let options = Options {
         ascii: state.settings.ascii,
-        ..Options::new(inner.width)
+        ..Options::new(outline(area, COLUMNS, 1).width.saturating_sub(6))
     };
     text.update(body.as_str(), &options, &memo.colours);
+    // A short text takes no more room than it needs.
+    let rows = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    let inner = frame(canvas, area, title.as_str(), COLUMNS, rows);
     let height = usize::from(inner.height);
     let top = usize::from(scroll).min(text.len().saturating_sub(height));
     for line in 0..height {

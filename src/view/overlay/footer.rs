@@ -6,6 +6,7 @@ use crate::app::Action;
 use crate::app::actions::context;
 use crate::app::keymap::{Context, hinted};
 use crate::app::screen::overlay::Overlay;
+use crate::app::screen::search;
 use crate::app::state::State;
 use crate::text::width;
 use crate::view::canvas::Canvas;
@@ -64,7 +65,7 @@ fn parts(state: &State) -> Vec<(String, &'static str)> {
     let context = context(state);
     let overlay = state.screen.overlays.last();
     overlay
-        .and_then(special)
+        .and_then(|overlay| special(state, overlay))
         .unwrap_or_else(|| hinted(context).to_vec())
         .into_iter()
         .filter_map(|(action, word)| {
@@ -79,7 +80,7 @@ fn parts(state: &State) -> Vec<(String, &'static str)> {
 }
 
 /// What the keys do in popups where the words of their context say too little.
-fn special(overlay: &Overlay) -> Option<Vec<(Action, &'static str)>> {
+fn special(state: &State, overlay: &Overlay) -> Option<Vec<(Action, &'static str)>> {
     use Action::*;
     let close = (Escape, "close");
     Some(match overlay {
@@ -99,7 +100,10 @@ fn special(overlay: &Overlay) -> Option<Vec<(Action, &'static str)>> {
             };
             vec![(Accept, "take"), (AcceptOther, other), close]
         }
-        Overlay::Search(_) => vec![(Accept, "go there"), (AcceptOther, "ask the server"), close],
+        Overlay::Search(popup) if search::can_ask_servers(state, popup) => {
+            vec![(Accept, "go there"), (AcceptOther, "ask the server"), close]
+        }
+        Overlay::Search(_) => vec![(Accept, "go there"), close],
         Overlay::Inspector { .. } => vec![
             (Accept, "whole frame"),
             (AcceptOther, "save for a report"),

@@ -236,7 +236,7 @@ fn shape<'a>(state: &State, overlay: &'a Overlay) -> Option<Shape<'a>> {
             ..plain("", *list, "")
         },
         Overlay::Effort { list, for_all, .. } => Shape {
-            columns: 52,
+            columns: 60,
             ..plain(
                 if *for_all {
                     "Reasoning effort for every conversation"

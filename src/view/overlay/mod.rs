@@ -99,13 +99,7 @@ const SLIVERS: u16 = 10;
 /// A frame in the middle with a title; gives the area inside, with its padding taken off.
 fn frame(canvas: &mut Canvas<'_>, area: Rect, title: &str, columns: u16, rows: u16) -> Rect {
     let pad = padding(area);
-    let rows = rows.min(most_rows(area)).max(1);
-    let mut outer = centered(area, columns.saturating_add(6), rows + 2 + pad * 2);
-    // Slivers of what lies behind would only look like a mistake.
-    if area.width - outer.width < SLIVERS {
-        outer.x = area.x;
-        outer.width = area.width;
-    }
+    let outer = outline(area, columns, rows);
     canvas.frame(outer, Role::Popup, Role::PopupBorder);
     canvas.hits.add(outer, Target::Nothing);
     let title = format!(" {title} ");
@@ -117,6 +111,22 @@ fn frame(canvas: &mut Canvas<'_>, area: Rect, title: &str, columns: u16, rows: u
         width: outer.width.saturating_sub(6),
         height: outer.height.saturating_sub(2 + pad * 2),
     }
+}
+
+/// The frame itself.
+fn outline(area: Rect, columns: u16, rows: u16) -> Rect {
+    let rows = rows.min(most_rows(area)).max(1);
+    let mut outer = centered(
+        area,
+        columns.saturating_add(6),
+        rows + 2 + padding(area) * 2,
+    );
+    // Slivers of what lies behind would only look like a mistake.
+    if area.width - outer.width < SLIVERS {
+        outer.x = area.x;
+        outer.width = area.width;
+    }
+    outer
 }
 
 /// The keys of a popup at the bottom of its frame.

@@ -1,6 +1,7 @@
 //! Folded pastes: which ones are folded, what stands in their place, and how they unfold.
 
 use super::{CHIP_CHARACTERS, CHIP_LINES, Composer};
+use crate::app::screen::rows::size_words;
 use crate::text;
 use std::ops::Range;
 
@@ -48,17 +49,12 @@ pub(super) fn is_long(text: &str) -> bool {
 /// What stands in place of a folded paste.
 pub fn chip_label(folded: &str) -> String {
     let lines = folded.lines().count();
-    let bytes = folded.len();
-    let size = if bytes < 1000 {
-        format!("{bytes} B")
-    } else {
-        format!("{}.{} kB", bytes / 1000, bytes % 1000 / 100)
-    };
-    let start = text::truncate(folded.lines().next().unwrap_or("").trim(), 16);
+    let size = size_words(u64::try_from(folded.len()).unwrap_or(u64::MAX));
+    let start = text::lead(folded.lines().next().unwrap_or("").trim(), 16);
     let start: String = start.chars().filter(|c| !c.is_control()).collect();
     if lines > 1 {
-        format!("[{start} … {lines} lines, {size}]")
+        format!("[{start}… {lines} lines, {size}]")
     } else {
-        format!("[{start} … {size}]")
+        format!("[{start}… {size}]")
     }
 }
