@@ -212,6 +212,7 @@ fn a_screen_without_conversations_says_what_helps() {
     for account in &mut state.accounts {
         account.conversations.clear();
         account.decisions.clear();
+        account.account.capabilities.create_conversation = Support::Yes;
     }
     assert!(words(&state, 120, 40).contains("No conversation yet. Ctrl+X n begins one."));
     for account in &mut state.accounts {

@@ -32,12 +32,20 @@ pub(crate) fn row(state: &State, columns: u16) -> Row {
     let is_read_only = state
         .focused()
         .is_some_and(|(_, _, conversation)| conversation.info.is_automation);
+    let is_nowhere = state.focused().is_none();
+    let has_nowhere_to_go = state.accounts.iter().all(|of| of.conversations.is_empty());
     let waits = !crate::app::decisions::waiting(state).is_empty();
     let mut row = Row::default();
     let mut used = 0;
     for (action, word) in hinted(context) {
         let writes = matches!(action, Action::Send | Action::NewLine | Action::InsertMode);
-        if (writes && is_read_only) || (*action == Action::OpenDecision && !waits) {
+        let is_idle = match action {
+            Action::OpenDecision => !waits,
+            Action::Switcher => has_nowhere_to_go,
+            Action::FocusNext => is_nowhere,
+            _ => writes && (is_read_only || is_nowhere),
+        };
+        if is_idle {
             continue;
         }
         let Some(keys) = state.keymap.hint(*action, context) else {
