@@ -647,6 +647,7 @@ fn the_directory_keeps_what_the_person_set() {
         let settings = LocalSettings {
             is_muted: true,
             is_pinned: true,
+            is_left: true,
         };
         commit(
             store,

@@ -9,7 +9,7 @@ use super::state::{AccountState, Redraw, State};
 use super::{attention, commands, conversation, decisions, windows};
 use crate::domain::{
     AccountId, Command, ConversationCommand, ConversationId, ConversationInfo, ConversationKind,
-    DirectoryEvent, ModelsEvent, Moment, Notice, NoticeKind, Provenance, ReadMark, Scope, Severity,
+    DirectoryEvent, LinkState, ModelsEvent, Moment, Notice, NoticeKind, Provenance, ReadMark, Scope, Severity,
     SyncEvent, Unread, Write,
 };
 use crate::text::SafeText;
@@ -71,28 +71,89 @@ fn replaced(
         return Vec::new();
     };
     let is_first = of.conversations.is_empty();
+    let is_catching_up = of.account.link == LinkState::Syncing;
     let listed: BTreeSet<&ConversationId> = list.iter().map(|(id, _)| id).collect();
-    let gone: Vec<ConversationId> = of
+    let missing: BTreeSet<ConversationId> = of
         .conversations
-        .keys()
-        .filter(|id| !listed.contains(id))
-        .cloned()
+        .iter()
+        .filter(|(id, here)| !listed.contains(id) && !here.settings.is_left)
+        .map(|(id, _)| id.clone())
         .collect();
-    let all = list.iter().map(|(id, _)| id.clone()).collect();
     for (id, info) in list {
         upsert(state, account, &id, info, is_first);
     }
-    state.write(Write::DirectoryIs {
-        account: account.clone(),
-        conversations: all,
-    });
+    if let Some(of) = state.account_mut(account) {
+        of.missing = missing;
+    }
     let mut effects = Vec::new();
-    for id in gone {
-        effects.extend(forget(state, now, account, &id));
+    // A server that lost its state says so when everything missed is here.
+    if !is_catching_up {
+        effects.extend(forget_missing(state, now, account));
     }
     state.redraw(Redraw::Now);
     effects.extend(focus_something(state, now, account));
     effects
+}
+
+/// What the server does not name any more was deleted there.
+pub(super) fn forget_missing(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+) -> Vec<Effect> {
+    let Some(of) = state.account_mut(account) else {
+        return Vec::new();
+    };
+    let missing = std::mem::take(&mut of.missing);
+    let stay = of
+        .conversations
+        .keys()
+        .filter(|id| !missing.contains(id))
+        .cloned()
+        .collect();
+    state.write(Write::DirectoryIs {
+        account: account.clone(),
+        conversations: stay,
+    });
+    let mut effects = Vec::new();
+    for id in missing {
+        effects.extend(forget(state, now, account, &id));
+    }
+    effects
+}
+
+/// The server began anew: what it does not name was not deleted by anybody, and stays to be read.
+fn keep_missing(state: &mut State, account: &AccountId) {
+    let Some(of) = state.account_mut(account) else {
+        return;
+    };
+    for id in std::mem::take(&mut of.missing) {
+        let Some(here) = state.conversation_mut(account, &id) else {
+            continue;
+        };
+        here.info.is_archived = true;
+        let info = Box::new(here.info.clone());
+        state.write(Write::Conversation {
+            account: account.clone(),
+            conversation: id.clone(),
+            info,
+        });
+        set_left(state, account, &id, true);
+    }
+}
+
+fn set_left(state: &mut State, account: &AccountId, id: &ConversationId, is_left: bool) {
+    if let Some(here) = state.conversation_mut(account, id)
+        && here.settings.is_left != is_left
+    {
+        here.settings.is_left = is_left;
+        let settings = here.settings.clone();
+        state.write(Write::LocalSettings {
+            account: account.clone(),
+            conversation: id.clone(),
+            settings,
+        });
+    }
 }
 
 /// Adds or changes a conversation; what is kept of it here stays.
@@ -104,6 +165,10 @@ fn upsert(
     is_first: bool,
 ) {
     let is_known = state.conversation(account, id).is_some();
+    set_left(state, account, id, false);
+    if let Some(of) = state.account_mut(account) {
+        of.missing.remove(id);
+    }
     if is_known {
         let at_ms = info.last_activity_ms;
         let Some(here) = state.conversation_mut(account, id) else {
@@ -468,6 +533,7 @@ pub fn on_sync(
                     "{label}: The server began anew and no longer knows what was before. What was read stays here."
                 ),
             );
+            keep_missing(state, account);
             if let Some(of) = state.account_mut(account) {
                 for here in of.conversations.values_mut() {
                     here.is_open = false;

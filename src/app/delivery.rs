@@ -90,26 +90,31 @@ fn follow(
     thread: &ConversationId,
     key: MessageKey,
 ) -> Vec<Effect> {
-    let command = merging(state, now, account, conversation, |merger| {
+    let moved = merging(state, now, account, conversation, |merger| {
         let slot = merger.timeline.find_key(key)?;
         let message = merger.timeline.at(slot).and_then(Entry::message)?;
         let command = message.command;
+        let delivery = message.delivery.clone();
         merger.remove(slot);
-        command
+        Some((command?, delivery))
     })
     .flatten();
     conversation::ensure(state, account, thread);
     merging(state, now, account, thread, |merger| {
+        let (command, delivery) = moved?;
         let there = merger
             .timeline
             .all()
             .filter_map(Entry::message)
-            .find(|message| command.is_some() && message.command == command)?
+            .find(|message| message.command == Some(command))?
             .key;
         let slot = merger.timeline.find_key(there)?;
         let message = merger.timeline.at_mut(slot).and_then(Entry::message_mut)?;
         if message.delivery.is_none() {
-            message.delivery = Some(Delivery::Accepted);
+            message.delivery = match delivery {
+                Some(Delivery::Read) => delivery,
+                _ => Some(Delivery::Accepted),
+            };
             merger.changes.written.insert(there);
             merger.changes.is_visible = true;
         }

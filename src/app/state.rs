@@ -13,7 +13,7 @@ use crate::domain::{
     Unread, Write,
 };
 use crate::text::SafeText;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The state. Only `update` changes it.
 #[derive(Clone, PartialEq, Debug)]
@@ -244,6 +244,9 @@ pub struct AccountState {
     pub account: Account,
     /// In no order; the sidebar sorts.
     pub conversations: BTreeMap<ConversationId, Conversation>,
+    /// Not in the list that the server gave, while it is not known whether they were deleted or the
+    /// server lost its state.
+    pub missing: BTreeSet<ConversationId>,
     /// All that are pending, and those that ended lately; oldest first.
     pub decisions: Vec<Decision>,
     pub attachments: BTreeMap<AttachmentId, Attachment>,
@@ -521,6 +524,7 @@ impl AccountState {
                 latency_ms: None,
             },
             conversations: BTreeMap::new(),
+            missing: BTreeSet::new(),
             decisions: Vec::new(),
             attachments: BTreeMap::new(),
             catalog: Vec::new(),

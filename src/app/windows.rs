@@ -120,7 +120,7 @@ pub fn open_on_server(
     let is_open = of
         .conversations
         .get(conversation)
-        .is_none_or(|conversation| conversation.is_open);
+        .is_none_or(|conversation| conversation.is_open || conversation.settings.is_left);
     if !of.is_ready() || is_open || is_asked {
         return Vec::new();
     }

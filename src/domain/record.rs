@@ -159,6 +159,8 @@ pub struct LocalSettings {
     pub is_muted: bool,
     /// A favourite here, where the server has none.
     pub is_pinned: bool,
+    /// The server began anew and does not know it any more: it is kept here only.
+    pub is_left: bool,
 }
 
 /// A message on its way out.

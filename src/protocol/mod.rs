@@ -66,6 +66,15 @@ pub fn driver(account: &AccountConfig, setup: Setup) -> Box<dyn Driver> {
     }
 }
 
+/// What a driver is resumed with that only looks whether an account works. Each check is the same
+/// device to the server, and none of those that are chatted on.
+pub fn check(account: &AccountConfig) -> Resume {
+    match &account.endpoint {
+        Endpoint::Iris(_) => iris::check(),
+        Endpoint::Pheby(_) | Endpoint::Omi(_) => Resume::default(),
+    }
+}
+
 /// How the program of an account is started; none where there is none, or nothing special about it.
 pub fn launch(
     account: &AccountConfig,

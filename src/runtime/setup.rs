@@ -186,8 +186,11 @@ async fn attempt(
 ) -> Result<SafeText, CheckFailure> {
     let (config, around) = (config.clone(), Arc::clone(around));
     let setup =
-        tokio::task::spawn_blocking(move || session(&config, BTreeMap::new(), secret, &around))
-            .await
+        tokio::task::spawn_blocking(move || {
+            let facts = protocol::check(&config).facts;
+            session(&config, facts, secret, &around)
+        })
+        .await
             .map_err(|_| CheckFailure::Refused("the check itself failed".into()))?
             .map_err(CheckFailure::Refused)?;
     let (out, mut events) = mpsc::channel(64);

@@ -14,6 +14,7 @@ use std::time::Duration;
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/001_init.sql"),
     include_str!("migrations/002_small_index.sql"),
+    include_str!("migrations/003_left.sql"),
 ];
 
 /// How long a write waits for another process.

@@ -106,7 +106,7 @@ fn conversations(connection: &Connection) -> rusqlite::Result<Vec<StoredConversa
     let mut statement = connection.prepare_cached(
         "SELECT id, account, ident, kind, parent, name, name_is_derived, is_favorite,
                 is_automation, is_archived, server_activity_ms, color, icon, is_muted, is_pinned,
-                read_order, read_remote, read_at_ms, older_token, activity_ms
+                read_order, read_remote, read_at_ms, older_token, activity_ms, is_left
          FROM conversation WHERE is_gone = 0 ORDER BY account, ident",
     )?;
     let mut rows = statement.query([])?;
@@ -126,6 +126,7 @@ fn conversations(connection: &Connection) -> rusqlite::Result<Vec<StoredConversa
             settings: LocalSettings {
                 is_muted: row.get(13)?,
                 is_pinned: row.get(14)?,
+                is_left: row.get(20)?,
             },
             unread: directory::unread(connection, id, read.order)?,
             read,

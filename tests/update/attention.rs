@@ -191,6 +191,75 @@ fn a_server_that_lost_its_state_is_told_of_and_what_was_read_stays() {
     assert_eq!(desk.lines(), before);
 }
 
+/// What the sidebar knows: name, archived, kept here only.
+fn known(desk: &Desk) -> Vec<(String, bool, bool)> {
+    let of = desk.state.account(&account_id()).unwrap();
+    let mut known: Vec<_> = of
+        .conversations
+        .iter()
+        .map(|(id, here)| {
+            let (is_archived, is_left) = (here.info.is_archived, here.settings.is_left);
+            (id.as_str().to_owned(), is_archived, is_left)
+        })
+        .collect();
+    known.sort();
+    known
+}
+
+fn link(desk: &mut Desk, link: LinkState) {
+    desk.live(Topic::Link(LinkEvent::Changed(link)));
+}
+
+fn named(desk: &mut Desk, names: &[&str]) {
+    let list = names
+        .iter()
+        .map(|name| (id(name), ConversationInfo::default()))
+        .collect();
+    desk.live(Topic::Directory(DirectoryEvent::Replaced(list)));
+}
+
+#[test]
+fn conversations_that_a_server_lost_with_its_state_stay_archived() {
+    let mut desk = Desk::new();
+    desk.live(upserted_in("side", agent("m1", "worth keeping")));
+    link(&mut desk, LinkState::Syncing);
+    named(&mut desk, &["main"]);
+    desk.live(Topic::Sync(SyncEvent::ServerLostState));
+    link(&mut desk, LinkState::Ready);
+    let kept = [
+        ("main".to_owned(), false, false),
+        ("side".to_owned(), true, true),
+    ];
+    assert_eq!(known(&desk), kept);
+    // The list that is loaded anew, later links and a new start change nothing of it.
+    named(&mut desk, &["main"]);
+    link(&mut desk, LinkState::Syncing);
+    named(&mut desk, &["main"]);
+    link(&mut desk, LinkState::Ready);
+    assert_eq!(known(&desk), kept);
+    let mut later = Desk::on(desk.store.clone(), 2);
+    assert_eq!(known(&later), kept);
+    // The server knows it again.
+    named(&mut later, &["main", "side"]);
+    assert_eq!(
+        known(&later),
+        [
+            ("main".to_owned(), false, false),
+            ("side".to_owned(), false, false)
+        ]
+    );
+}
+
+#[test]
+fn a_conversation_that_was_deleted_while_away_goes_when_everything_missed_is_here() {
+    let mut desk = Desk::new();
+    link(&mut desk, LinkState::Syncing);
+    named(&mut desk, &["main"]);
+    link(&mut desk, LinkState::Ready);
+    assert_eq!(known(&desk), [("main".to_owned(), false, false)]);
+    assert_eq!(known(&Desk::on(desk.store.clone(), 2)), [("main".to_owned(), false, false)]);
+}
+
 #[test]
 fn a_muted_conversation_is_silent() {
     let mut desk = Desk::new();

@@ -98,7 +98,10 @@ fn changed(state: &mut State, now: Moment, account: &AccountId, link: LinkState)
     of.last_failure = None;
     of.ready_since = Some(now);
     of.links += 1;
-    let mut effects = Vec::new();
+    let mut effects = match of.missing.is_empty() {
+        true => Vec::new(),
+        false => super::forget_missing(state, now, account),
+    };
     for id in to_reopen(state, account) {
         effects.extend(windows::open_on_server(state, account, &id));
     }

@@ -387,6 +387,7 @@ fn on_conversation(state: &mut State, now: Moment, action: Action) -> Vec<Effect
         return Vec::new();
     };
     let info = of.info.clone();
+    let is_left = of.settings.is_left;
     let name = info.name.clone();
     match action {
         NewThread => {
@@ -424,7 +425,11 @@ fn on_conversation(state: &mut State, now: Moment, action: Action) -> Vec<Effect
         DeleteConversation => popups::confirm(
             state,
             &format!("Delete {name}?"),
-            "The server deletes it with all its messages. This cannot be undone.",
+            if is_left {
+                "The server does not know it any more; it is kept here only. This cannot be undone."
+            } else {
+                "The server deletes it with all its messages. This cannot be undone."
+            },
             "Delete",
             Confirmed::DeleteConversation(account, id),
         ),

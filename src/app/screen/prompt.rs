@@ -3,13 +3,14 @@
 use super::choose;
 use super::overlay::{Confirmed, Prompted};
 use super::popups::close_all;
+use crate::app::accounts;
 use crate::app::actions;
 use crate::app::commands::issue;
 use crate::app::effect::{AccountEffect, OpenTarget};
 use crate::app::state::{Pending, State};
 use crate::app::{Effect, conversation};
 use crate::domain::{
-    Appearance, ChatCommand, Command, ConversationCommand, ModelCommand, Moment, Place, Secret,
+    Appearance, ChatCommand, Command, ConversationCommand, DirectoryEvent, ModelCommand, Moment, Place, Secret,
     Severity,
 };
 use std::path::PathBuf;
@@ -17,6 +18,14 @@ use std::path::PathBuf;
 /// Carries out what was asked about.
 pub fn confirmed(state: &mut State, now: Moment, then: Confirmed) -> Vec<Effect> {
     match then {
+        Confirmed::DeleteConversation(account, conversation)
+            if state
+                .conversation(&account, &conversation)
+                .is_some_and(|here| here.settings.is_left) =>
+        {
+            let gone = DirectoryEvent::Removed { conversation };
+            accounts::on_directory(state, now, &account, gone)
+        }
         Confirmed::DeleteConversation(account, conversation) => issue(
             state,
             &account,

@@ -91,6 +91,7 @@ impl Iris {
             text: text.clone(),
             activity,
             decision: Some(decision),
+            may_open_thread: false,
         };
         self.ask(now, "message.send", &address, request, asked);
     }

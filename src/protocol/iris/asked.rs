@@ -34,6 +34,8 @@ pub(super) enum Asked {
         text: String,
         activity: u64,
         decision: Option<DecisionId>,
+        /// The gateway may open a thread of its own for it.
+        may_open_thread: bool,
     },
     DeleteMessages {
         command: CommandId,
@@ -71,5 +73,15 @@ impl Asked {
             | Self::Search { command, .. }
             | Self::Pick { command, .. } => vec![*command],
         }
+    }
+
+    /// Whether this may be the message of ours that came in a lane.
+    pub(super) fn may_stand_in(
+        &self,
+        lane: &ConversationId,
+        parent: Option<&ConversationId>,
+    ) -> bool {
+        matches!(self, Self::Send { conversation, may_open_thread, .. }
+            if conversation == lane || (*may_open_thread && Some(conversation) == parent))
     }
 }

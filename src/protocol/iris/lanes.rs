@@ -295,6 +295,12 @@ impl Lanes {
         };
     }
 
+    /// The channel of a thread.
+    pub(super) fn parent(&self, thread: &ConversationId) -> Option<ConversationId> {
+        let parent = self.parents.get(thread)?;
+        Some(ConversationId::from(parent.as_str()))
+    }
+
     /// How a conversation is named in requests.
     pub(super) fn address(&self, conversation: &ConversationId) -> Address {
         match self.parents.get(conversation) {

@@ -9,7 +9,7 @@ use super::turns::Sign;
 use super::{Asked, Iris};
 use crate::domain::{
     Author, CommandId, CommandOutcome, ConversationId, Footer, IncomingMessage, MessageSort,
-    Moment, Part, RefusalCode, RemoteId, Reply, TextPatch, TimelineEvent, Topic,
+    Moment, Part, RefusalCode, RemoteId, TextPatch, TimelineEvent, Topic,
 };
 use crate::protocol::decode::{shown, sort};
 use crate::text::SafeText;
@@ -39,11 +39,12 @@ impl Iris {
         let activity = lane.activity;
         let address = self.lanes.address(conversation);
         let is_default = self.lanes.default.as_ref() == Some(conversation);
+        let may_open_thread = outgoing.auto_thread && is_default && !is_slash;
         let request = Request::MessageSend {
             text: &outgoing.text,
             reply_to: outgoing.reply_to.as_ref().map(RemoteId::as_str),
             media_refs,
-            auto_thread: outgoing.auto_thread && is_default && !is_slash,
+            auto_thread: may_open_thread,
         };
         let asked = Asked::Send {
             command: outgoing.command,
@@ -51,6 +52,7 @@ impl Iris {
             text: outgoing.text.clone(),
             activity,
             decision: None,
+            may_open_thread,
         };
         self.ask(now, "message.send", &address, request, asked);
     }
@@ -88,15 +90,6 @@ impl Iris {
         }));
     }
 
-    /// The request of ours with this id, when it is a message.
-    fn take_send(&mut self, id: Option<u64>) -> Option<Asked> {
-        let id = id?.to_string();
-        match self.pending.get(&id) {
-            Some(Asked::Send { .. }) => self.pending.take(&id),
-            _ => None,
-        }
-    }
-
     /// The agent took a message and works on it. The receipt may come before the echo, without an
     /// id, or alone.
     pub(super) fn on_receipt(
@@ -113,12 +106,14 @@ impl Iris {
         let was_seen = remote
             .as_ref()
             .is_some_and(|remote| self.lanes.lane(&lane).has_ended(remote));
+        if self.awaits_its_thread(id, &lane, remote.as_ref()) {
+            return;
+        }
+        let parent = self.lanes.parent(&lane);
         let asked = match known {
             _ if known.is_some() || was_seen => self.take_send(id),
             _ => self.take_send(id).or_else(|| {
-                let is_here = |asked: &Asked| {
-                    matches!(asked, Asked::Send { conversation, .. } if *conversation == lane)
-                };
+                let is_here = |asked: &Asked| asked.may_stand_in(&lane, parent.as_ref());
                 let is_late = id.is_none() && self.lanes.lane(&lane).takes_late_receipt();
                 (id.is_none() && !is_late)
                     .then(|| self.pending.take_first(is_here))
@@ -133,14 +128,17 @@ impl Iris {
                 decision,
                 ..
             }) => {
-                self.acknowledge(command, &conversation, remote.clone());
+                let has_moved = conversation != lane;
+                if !has_moved {
+                    self.acknowledge(command, &conversation, remote.clone());
+                }
                 if let Some(remote) = &remote {
                     self.lanes.remember_sent(remote.clone(), command);
-                    // Answers and stops have no message here before; some gateways echo to other
-                    // devices only.
-                    if decision.is_some() || text == STOP {
+                    // Answers and stops have no message here before, nor has a new thread; some
+                    // gateways echo to other devices only.
+                    if decision.is_some() || text == STOP || has_moved {
                         self.say(Topic::Timeline(TimelineEvent::Upserted {
-                            conversation: conversation.clone(),
+                            conversation: lane.clone(),
                             message: Box::new(IncomingMessage {
                                 remote: Some(remote.clone()),
                                 author: Author::User,
@@ -152,13 +150,14 @@ impl Iris {
                         }));
                     }
                 }
-                self.done(command);
+                let reply = self.place_of_sent(command, &conversation, &lane);
+                self.finish(command, CommandOutcome::Done(reply));
                 match decision {
                     Some(decision) => {
                         self.answered(decision, &text, command);
-                        self.renew_grace(now, &conversation);
+                        self.renew_grace(now, &lane);
                     }
-                    None => self.line_up(&conversation, &text, Some(command)),
+                    None => self.line_up(&lane, &text, Some(command)),
                 }
                 Some(command)
             }
@@ -253,14 +252,18 @@ impl Iris {
         mut incoming: IncomingMessage,
         raw: &str,
     ) {
-        let mut asked = self.take_send(id);
         let known = self.lanes.sent(&remote);
-        if asked.is_none() && known.is_none() && !self.is_replay() {
-            asked = self.pending.take_first(|asked| {
-                matches!(asked, Asked::Send { conversation, text, .. }
-                    if *conversation == lane && text.trim() == raw.trim())
-            });
-        }
+        let parent = self.lanes.parent(&lane);
+        let asked = self.take_send(id).or_else(|| match known {
+            Some(known) => self.pending.take_first(
+                |asked| matches!(asked, Asked::Send { command, .. } if *command == known),
+            ),
+            None if self.is_replay() => None,
+            None => self.pending.take_first(|asked| {
+                matches!(asked, Asked::Send { text, .. } if text.trim() == raw.trim())
+                    && asked.may_stand_in(&lane, parent.as_ref())
+            }),
+        });
         let mut ended = None;
         if let Some(Asked::Send {
             command,
@@ -272,14 +275,7 @@ impl Iris {
         {
             self.lanes.remember_sent(remote.clone(), command);
             incoming.command = Some(command);
-            // A message that opened a thread of its own stands in that thread.
-            let reply = if conversation == lane {
-                Reply::Nothing
-            } else {
-                let home = self.lanes.lane(&conversation);
-                home.last_command.take_if(|last| *last == command);
-                Reply::Created(lane.clone())
-            };
+            let reply = self.place_of_sent(command, &conversation, &lane);
             ended = Some((command, reply, decision, text));
         } else {
             incoming.command = known;

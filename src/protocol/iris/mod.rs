@@ -62,13 +62,14 @@ mod media;
 mod messages;
 mod missed;
 mod refusals;
+mod sent;
 mod session;
 mod turns;
 mod upload;
 
 use super::decode::{self, Oddities, Oddity, leading_fields};
 use super::pending::Pending;
-use super::{Driver, Input, Output, ReplaceKey, Retry, Setup};
+use super::{Driver, Input, Output, ReplaceKey, Resume, Retry, Setup};
 use crate::config::account::NetworkEndpoint;
 use crate::domain::{
     AccountEvent, ChatCommand, Command, CommandId, CommandOutcome, ConversationCommand,
@@ -106,6 +107,14 @@ pub struct Iris {
     directory: directory::Directory,
     decisions: decisions::Decisions,
     media: media::Media,
+}
+
+/// A check is the same device every time: a gateway keeps what each device missed for ever.
+pub(super) fn check() -> Resume {
+    let facts = [("device_id".to_owned(), "trialogue-check".to_owned())];
+    Resume {
+        facts: facts.into_iter().collect(),
+    }
 }
 
 impl Iris {
@@ -438,6 +447,7 @@ impl Iris {
                 activity,
                 decision,
                 text,
+                may_open_thread: _,
             } => {
                 // An agent that goes on has its answer, whoever gave it. Of other messages only the
                 // server can say whether they arrived: it may have worked for another one.
