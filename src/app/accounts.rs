@@ -9,8 +9,8 @@ use super::state::{AccountState, Redraw, State};
 use super::{attention, commands, conversation, decisions, windows};
 use crate::domain::{
     AccountId, Command, ConversationCommand, ConversationId, ConversationInfo, ConversationKind,
-    DirectoryEvent, LinkState, ModelsEvent, Moment, Notice, NoticeKind, Provenance, ReadMark, Scope, Severity,
-    SyncEvent, Unread, Write,
+    DirectoryEvent, LinkState, ModelsEvent, Moment, Notice, NoticeKind, Provenance, ReadMark,
+    Scope, Severity, SyncEvent, Unread, Write,
 };
 use crate::text::SafeText;
 use links::to_reopen;
@@ -96,11 +96,7 @@ fn replaced(
 }
 
 /// What the server does not name any more was deleted there.
-pub(super) fn forget_missing(
-    state: &mut State,
-    now: Moment,
-    account: &AccountId,
-) -> Vec<Effect> {
+pub(super) fn forget_missing(state: &mut State, now: Moment, account: &AccountId) -> Vec<Effect> {
     let Some(of) = state.account_mut(account) else {
         return Vec::new();
     };
@@ -239,9 +235,7 @@ fn touched(state: &mut State, account: &AccountId, id: &ConversationId, at_ms: i
     let Some(here) = state.conversation_mut(account, id) else {
         return;
     };
-    if is_watched {
-        here.read.at_ms = here.read.at_ms.max(at_ms);
-    } else if at_ms > here.read.at_ms && here.unread == Unread::None && here.run.is_none() {
+    if !is_watched && at_ms > here.read.at_ms && here.unread == Unread::None && here.run.is_none() {
         here.unread = Unread::Some;
         state.redraw(Redraw::Paced);
     }

@@ -134,12 +134,14 @@ pub fn on_committed(state: &mut State, committed: Committed) -> Vec<Effect> {
     let (account, id) = (committed.account, committed.conversation);
     let is_watched = !is_away(state, &account, &id);
     let is_blurred_here = state.shows(&account, &id) && state.screen.is_focused == Some(false);
+    let mut moves = false;
     let Some(of) = state.conversation_mut(&account, &id) else {
         return Vec::new();
     };
     of.timeline.newest_order = of.timeline.newest_order.max(committed.newest_order);
     if committed.last_activity_ms > of.info.last_activity_ms.unwrap_or(0) {
         of.info.last_activity_ms = Some(committed.last_activity_ms);
+        moves = true;
     }
     let is_at_newest = of.viewport.anchor == super::screen::viewport::Anchor::Newest;
     let unread = if is_watched && is_at_newest {
@@ -153,8 +155,10 @@ pub fn on_committed(state: &mut State, committed: Committed) -> Vec<Effect> {
     if is_blurred_here && unread != Unread::None && of.unread_line.is_none() {
         of.unread_line = Some(of.read.order);
     }
-    if of.unread != unread {
-        of.unread = unread;
+    let is_changed = of.unread != unread;
+    of.unread = unread;
+    // What is being read is marked as read with the next frame.
+    if is_changed || (moves && is_watched) {
         state.redraw(Redraw::Paced);
     }
     if let Some(of) = state.account_mut(&account) {

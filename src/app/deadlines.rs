@@ -5,7 +5,7 @@
 use super::effect::Effect;
 use super::screen::overlay::Overlay;
 use super::state::{Redraw, State};
-use super::{conversation, drafts, runs, start};
+use super::{conversation, drafts, outbox, runs, start};
 use crate::domain::{LinkState, Lookup, Moment};
 use std::time::Duration;
 
@@ -74,6 +74,7 @@ pub fn due(state: &mut State, now: Moment) -> Vec<Effect> {
         state.redraw(Redraw::Now);
     }
     let mut effects = runs::give_up_stops(state, now);
+    effects.extend(outbox::release_slowed(state, now));
     if state.store_retry.take_if(|at| has_come(*at)).is_some() {
         // Even an empty batch takes along what could not be written before.
         effects.push(state.commit(Vec::new()));
@@ -149,6 +150,7 @@ pub fn next(state: &State) -> Option<Moment> {
         .chain(start::next_stale(state))
         .chain(state.store_retry)
         .chain(runs::next_unconfirmed(state))
+        .chain(outbox::next_slowed(state))
         .min_by_key(|at| at.mono_ms);
     for here in state
         .accounts

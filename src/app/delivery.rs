@@ -9,6 +9,12 @@ use crate::domain::{
     AccountId, AttachmentState, CommandId, CommandOutcome, ConversationId, Delivery, Entry,
     MessageKey, Moment, RefusalCode, Reply, Severity, Write,
 };
+use std::time::Duration;
+
+/// How long a message waits at first whose server asks to slow down.
+const SLOW: Duration = Duration::from_secs(5);
+/// How often it waits.
+const SLOWED: u8 = 4;
 
 /// The message that a command sends, while the command has no outcome.
 pub fn key_of(state: &State, account: &AccountId, command: CommandId) -> Option<MessageKey> {
@@ -46,6 +52,10 @@ pub fn on_outcome(
         }
         CommandOutcome::Refused(refusal) => match refusal.code {
             RefusalCode::RunActive => run_is_active(state, now, account, conversation, key),
+            RefusalCode::RateLimited if may_wait(state, account, key) => {
+                slow_down(state, now, account, conversation, key);
+                Vec::new()
+            }
             // The request may have arrived; only its answer is missing.
             RefusalCode::TimedOut => uncertain(state, now, account, conversation, key),
             _ => {
@@ -305,6 +315,52 @@ fn run_is_active(
     } else {
         windows::open_on_server(state, account, conversation)
     }
+}
+
+/// A server that asks to slow down again and again is not asked for ever.
+fn may_wait(state: &State, account: &AccountId, key: MessageKey) -> bool {
+    state.account(account).is_some_and(|of| {
+        of.outbox.iter().any(|row| row.key == key)
+            && of
+                .busy_refusals
+                .get(&key)
+                .is_none_or(|times| *times < SLOWED)
+    })
+}
+
+/// The message waits and goes by itself, each time after twice as long.
+fn slow_down(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    conversation: &ConversationId,
+    key: MessageKey,
+) {
+    let Some(of) = state.account_mut(account) else {
+        return;
+    };
+    let times = of.busy_refusals.entry(key).or_insert(0);
+    let wait = SLOW * 2_u32.pow(u32::from(*times));
+    *times += 1;
+    of.held.insert(key, Hold::Until(now.after(wait)));
+    let first = of
+        .outbox
+        .iter()
+        .filter(|row| row.conversation == *conversation && row.key != key)
+        .map(|row| row.position)
+        .min()
+        .unwrap_or(1);
+    if let Some(row) = of.outbox.iter_mut().find(|row| row.key == key) {
+        row.position = row.position.min(first - 1);
+        row.delivery = Delivery::Queued;
+    }
+    of.outbox.sort_by_key(|row| row.position);
+    back_to_queue(state, now, account, conversation, key);
+    let words = format!(
+        "The server asks to slow down. Your message waits and goes in {} s.",
+        wait.as_secs()
+    );
+    state.say(Severity::Info, words);
 }
 
 /// The server has this message: its row is done.

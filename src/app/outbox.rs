@@ -274,7 +274,10 @@ fn may_go(
         .filter(|row| row.conversation == *conversation && row.key != key)
         .all(|row| match &row.delivery {
             // One after the other, so that a refusal of the first does not let the second overtake.
-            Delivery::Queued => of.held.contains_key(&row.key),
+            Delivery::Queued => match of.held.get(&row.key) {
+                Some(Hold::ForPerson | Hold::ForRun) => true,
+                Some(Hold::Until(_)) | None => false,
+            },
             Delivery::InFlight => row.instance != state.ids.instance,
             Delivery::Accepted | Delivery::Read | Delivery::Uncertain | Delivery::Failed(_) => true,
         });
@@ -345,6 +348,14 @@ pub fn release(
         of.held
             .retain(|key, hold| *hold != Hold::ForRun || !here.contains(key));
     }
+    let is_slowed = of.outbox.iter().any(|row| {
+        row.conversation == *conversation
+            && row.delivery == Delivery::Queued
+            && matches!(of.held.get(&row.key), Some(Hold::Until(_)))
+    });
+    if is_slowed {
+        return Vec::new();
+    }
     let next = of
         .outbox
         .iter()
@@ -362,6 +373,38 @@ pub fn release(
         }
         _ => Vec::new(),
     }
+}
+
+/// When the next row goes whose server asked to slow down.
+pub fn next_slowed(state: &State) -> Option<Moment> {
+    let holds = state.accounts.iter().flat_map(|of| of.held.values());
+    holds
+        .filter_map(|hold| match hold {
+            Hold::Until(at) => Some(*at),
+            Hold::ForPerson | Hold::ForRun => None,
+        })
+        .min_by_key(|at| at.mono_ms)
+}
+
+/// Lets rows go that have waited as long as their server asked.
+pub fn release_slowed(state: &mut State, now: Moment) -> Vec<Effect> {
+    let mut due = Vec::new();
+    for of in &mut state.accounts {
+        let id = of.account.id.clone();
+        let rows = &of.outbox;
+        of.held.retain(|key, hold| {
+            let has_come = matches!(hold, Hold::Until(at) if at.mono_ms <= now.mono_ms);
+            if has_come && let Some(row) = rows.iter().find(|row| row.key == *key) {
+                due.push((id.clone(), row.conversation.clone()));
+            }
+            !has_come
+        });
+    }
+    let mut effects = Vec::new();
+    for (account, conversation) in due {
+        effects.extend(release(state, now, &account, &conversation));
+    }
+    effects
 }
 
 /// Whether the first row of the queue can leave.

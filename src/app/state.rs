@@ -291,6 +291,8 @@ pub enum Hold {
     ForPerson,
     /// Until the active run ended, though the server would take it.
     ForRun,
+    /// The server asked to slow down; nothing of the conversation overtakes it.
+    Until(Moment),
 }
 
 /// What happens with an attachment once its bytes are here.

@@ -240,11 +240,14 @@ pub fn mark_read(
         .max(of.info.last_activity_ms.unwrap_or(0))
         .max(of.read.at_ms);
     let order = of.timeline.newest_order.max(of.read.order);
-    let is_new = order > of.read.order || of.unread != Unread::None;
+    // A message that grew while it was read is later than the mark from when it began.
+    let is_later = of
+        .info
+        .last_activity_ms
+        .is_some_and(|last| last > of.read.at_ms);
+    let is_new = order > of.read.order || of.unread != Unread::None || is_later;
     of.unread = Unread::None;
     if !is_new {
-        // The time moves along without a write; the next real reading stores it.
-        of.read.at_ms = at_ms;
         return Vec::new();
     }
     of.read = ReadMark {

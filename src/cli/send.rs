@@ -3,7 +3,7 @@
 use super::args::{Global, OnApproval, Send};
 use super::{Exit, Failure, chat, exit_of_refusal, json, listen, pick, record};
 use crate::config::account::EndpointPlace;
-use crate::domain::{AccountId, ToolCall, ToolCallId, ToolStatus};
+use crate::domain::{AccountId, RemoteId, ToolCall, ToolCallId, ToolStatus};
 use crate::runtime::oneshot::{self, Ended, Report, Request};
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Read, Write};
@@ -43,6 +43,7 @@ pub fn run(global: &Global, send: &Send) -> Result<Exit, Failure> {
         json: send.json,
         stdout_failed: false,
         at_line_start: true,
+        message: None,
         running: BTreeSet::new(),
     };
     let ended = runtime.block_on(async {
@@ -110,6 +111,8 @@ struct Printer {
     json: bool,
     stdout_failed: bool,
     at_line_start: bool,
+    /// The message that was printed last.
+    message: Option<RemoteId>,
     /// Calls whose start was told and whose end was not.
     running: BTreeSet<ToolCallId>,
 }
@@ -121,9 +124,17 @@ impl Printer {
             return;
         }
         match report {
-            Report::Text { more, .. } => self.text(more),
-            Report::Rewritten { text, .. } => {
+            Report::Text { message, more } => {
+                // Two may grow at once.
+                if self.message.as_ref() != Some(*message) {
+                    self.end_line();
+                    self.message = Some((*message).clone());
+                }
+                self.text(more);
+            }
+            Report::Rewritten { message, text } => {
                 self.end_line();
+                self.message = Some((*message).clone());
                 self.text(text);
             }
             Report::MessageEnded { .. } => self.end_line(),

@@ -185,14 +185,13 @@ async fn attempt(
     around: &Arc<Surroundings>,
 ) -> Result<SafeText, CheckFailure> {
     let (config, around) = (config.clone(), Arc::clone(around));
-    let setup =
-        tokio::task::spawn_blocking(move || {
-            let facts = protocol::check(&config).facts;
-            session(&config, facts, secret, &around)
-        })
-        .await
-            .map_err(|_| CheckFailure::Refused("the check itself failed".into()))?
-            .map_err(CheckFailure::Refused)?;
+    let setup = tokio::task::spawn_blocking(move || {
+        let facts = protocol::check(&config).facts;
+        session(&config, facts, secret, &around)
+    })
+    .await
+    .map_err(|_| CheckFailure::Refused("the check itself failed".into()))?
+    .map_err(CheckFailure::Refused)?;
     let (out, mut events) = mpsc::channel(64);
     let handle = session::spawn(setup, out);
     let _ = handle.try_send(SessionInput::Connect);

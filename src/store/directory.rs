@@ -135,8 +135,15 @@ pub(super) fn put_settings(
     settings: &LocalSettings,
 ) -> rusqlite::Result<()> {
     connection
-        .prepare_cached("UPDATE conversation SET is_muted = ?2, is_pinned = ?3, is_left = ?4 WHERE id = ?1")?
-        .execute(params![row, settings.is_muted, settings.is_pinned, settings.is_left])?;
+        .prepare_cached(
+            "UPDATE conversation SET is_muted = ?2, is_pinned = ?3, is_left = ?4 WHERE id = ?1",
+        )?
+        .execute(params![
+            row,
+            settings.is_muted,
+            settings.is_pinned,
+            settings.is_left
+        ])?;
     Ok(())
 }
 

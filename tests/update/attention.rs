@@ -257,7 +257,10 @@ fn a_conversation_that_was_deleted_while_away_goes_when_everything_missed_is_her
     named(&mut desk, &["main"]);
     link(&mut desk, LinkState::Ready);
     assert_eq!(known(&desk), [("main".to_owned(), false, false)]);
-    assert_eq!(known(&Desk::on(desk.store.clone(), 2)), [("main".to_owned(), false, false)]);
+    assert_eq!(
+        known(&Desk::on(desk.store.clone(), 2)),
+        [("main".to_owned(), false, false)]
+    );
 }
 
 #[test]
@@ -294,6 +297,29 @@ fn content_can_be_kept_out_of_notifications() {
         _ => true,
     }));
     assert_eq!(rung(&mut desk), 1);
+}
+
+#[test]
+fn an_answer_that_was_read_while_it_grew_is_read_after_a_restart_too() {
+    let mut desk = Desk::new();
+    let ts = desk.now.wall_ms + 9_000;
+    let mut answer = agent("m1", "gro");
+    answer.is_streaming = true;
+    desk.live(upserted(answer));
+    desk.drawn(|_| {});
+    desk.pass(9_000);
+    let mut answer = agent("m1", "grown");
+    answer.sent_at_ms = Some(ts);
+    desk.live(upserted(answer));
+    desk.live(Topic::Directory(DirectoryEvent::Touched {
+        conversation: id("main"),
+        at_ms: ts,
+    }));
+    desk.drawn(|_| {});
+    desk.pass(60_000);
+    assert_eq!(unread(&desk, "main"), Unread::None);
+    let later = Desk::on(desk.store.clone(), 2);
+    assert_eq!(unread(&later, "main"), Unread::None);
 }
 
 #[test]

@@ -193,6 +193,46 @@ fn a_text_refused_because_of_a_run_goes_back_to_the_head_and_leaves_after_it() {
 }
 
 #[test]
+fn a_server_that_asks_to_slow_down_gets_the_text_a_little_later_and_nothing_before_it() {
+    let slow = || refused(RefusalCode::RateLimited, "slow down");
+    let mut desk = Desk::new();
+    desk.send("first");
+    desk.send("second");
+    let first = desk.sending("first");
+    desk.outcome(first, slow());
+    assert_eq!(desk.queued(), ["first", "second"]);
+    assert!(
+        desk.toasts()
+            .contains(&"The server asks to slow down. Your message waits and goes in 5 s.")
+    );
+    desk.send("third");
+    desk.pass(4_999);
+    assert_eq!(desk.sent(), ["first"]);
+    desk.pass(1);
+    assert_eq!(desk.sent(), ["first", "first"]);
+    let first = desk.sending("first");
+    desk.outcome(first, done());
+    assert_eq!(desk.sent(), ["first", "first", "second"]);
+}
+
+#[test]
+fn a_server_that_asks_to_slow_down_for_ever_fails_the_text() {
+    let mut desk = Desk::new();
+    desk.send("again");
+    for ms in [5_000, 10_000, 20_000, 40_000] {
+        let command = desk.sending("again");
+        desk.outcome(command, refused(RefusalCode::RateLimited, "slow down"));
+        desk.pass(ms);
+    }
+    assert_eq!(desk.sent().len(), 5);
+    let last = desk.sending("again");
+    desk.outcome(last, refused(RefusalCode::RateLimited, "slow down"));
+    desk.pass(600_000);
+    assert_eq!(desk.sent().len(), 5);
+    assert_eq!(desk.lines(), ["you: again [failed: slow down]"]);
+}
+
+#[test]
 fn after_work_of_the_servers_own_the_refused_text_waits_for_the_person() {
     let mut desk = Desk::new();
     desk.disconnect();

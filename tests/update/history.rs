@@ -244,6 +244,39 @@ fn a_conversation_that_nobody_has_open_is_written_and_read_when_it_is_opened() {
 }
 
 #[test]
+fn an_own_message_keeps_its_ticks_when_it_is_replayed_into_a_conversation_that_is_not_open() {
+    let mut desk = Desk::new();
+    desk.focus("side");
+    desk.send("mine");
+    let command = desk.sending("mine");
+    let told = said("u1", Author::User, "mine");
+    desk.live(upserted_in(
+        "side",
+        IncomingMessage {
+            command: Some(command),
+            ..told.clone()
+        },
+    ));
+    desk.outcome(command, CommandOutcome::Done(Reply::Nothing));
+    desk.live(Topic::Timeline(TimelineEvent::WasRead {
+        conversation: id("side"),
+        remote: Some("u1".into()),
+        command: Some(command),
+    }));
+    assert_eq!(desk.lines(), ["you: mine [read]"]);
+    let mut later = Desk::on(desk.store.clone(), 2);
+    later.connect();
+    let replayed = Provenance::Replayed {
+        cursor: "1".into(),
+        was_announced: false,
+    };
+    later.topic(replayed, upserted_in("side", told));
+    later.focus("side");
+    assert_eq!(later.lines(), ["you: mine [read]"]);
+    assert_eq!(later.stored("side"), ["you: mine [read]"]);
+}
+
+#[test]
 fn replayed_messages_that_are_known_are_not_shown_twice_even_when_only_the_store_knows_them() {
     let mut desk = Desk::new();
     for i in 0..400 {

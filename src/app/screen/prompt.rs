@@ -10,8 +10,8 @@ use crate::app::effect::{AccountEffect, OpenTarget};
 use crate::app::state::{Pending, State};
 use crate::app::{Effect, conversation};
 use crate::domain::{
-    Appearance, ChatCommand, Command, ConversationCommand, DirectoryEvent, ModelCommand, Moment, Place, Secret,
-    Severity,
+    Appearance, ChatCommand, Command, ConversationCommand, DirectoryEvent, ModelCommand, Moment,
+    Place, Secret, Severity,
 };
 use std::path::PathBuf;
 

@@ -268,6 +268,24 @@ fn take_name(entry: &mut Entry, stored: &Entry) {
     set_order(entry, stored.order);
 }
 
+/// A message of ours that the server tells again stays one of ours.
+fn keep_ticks(entry: &mut Entry, stored: &Entry) {
+    let Some(own) = stored.message() else {
+        return;
+    };
+    let Some(message) = entry.message_mut() else {
+        return;
+    };
+    if message.delivery.is_none() {
+        message.delivery = match own.delivery {
+            None => None,
+            Some(Delivery::Read) => Some(Delivery::Read),
+            Some(_) => Some(Delivery::Accepted),
+        };
+        message.command = message.command.or(own.command);
+    }
+}
+
 /// Lets entries of the tail take their place in the window: all of them when it reaches the newest
 /// entry, else those that are in it already.
 pub(in crate::app) fn join_tail(timeline: &mut Timeline) {
@@ -281,6 +299,7 @@ pub(in crate::app) fn join_tail(timeline: &mut Timeline) {
             Some(index) => {
                 let known = &mut timeline.entries[index];
                 take_name(&mut entry, known);
+                keep_ticks(&mut entry, known);
                 *known = entry;
             }
             None if !timeline.has_newer => {

@@ -135,9 +135,8 @@ impl Iris {
     pub(super) fn on_channel(&mut self, id: Option<u64>, channel: Channel) {
         // A thread that a message opened may come with the id of that message, which ends with its
         // receipt or echo.
-        let id = id.filter(|id| {
-            !matches!(self.pending.get(&id.to_string()), Some(Asked::Send { .. }))
-        });
+        let id =
+            id.filter(|id| !matches!(self.pending.get(&id.to_string()), Some(Asked::Send { .. })));
         let asked = self.take(id);
         if channel.chat_id.is_empty() {
             self.odd("a channel without an id");

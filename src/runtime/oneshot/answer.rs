@@ -112,7 +112,10 @@ impl OneShot<'_> {
                     self.stage = Stage::Running;
                     (self.report)(Report::Accepted);
                 } else if self.run.is_none() {
-                    self.beside.begin(run);
+                    match command {
+                        Some(_) => self.beside.begin(run),
+                        None => self.beside.begin_unnamed(run),
+                    }
                 }
             }
             RunEvent::Owned {
@@ -253,7 +256,7 @@ impl OneShot<'_> {
             self.ended = Some(Ended::NeedsDecision(NOT_SENT.into()));
             return;
         }
-        if !waits_here && self.beside.is_active() && self.run.is_none() && !self.has_said_waiting {
+        if !waits_here && self.beside.is_certain() && self.run.is_none() && !self.has_said_waiting {
             self.has_said_waiting = true;
             (self.report)(Report::Notice {
                 text: "another run is active here; the answer comes after it",

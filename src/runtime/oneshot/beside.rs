@@ -15,6 +15,8 @@ const NEXT_RUN: Duration = Duration::from_secs(7);
 pub(super) struct Beside {
     /// The run, while it goes on.
     run: Option<RunId>,
+    /// It may still turn out to be the one of our message: nothing but its beginning was seen.
+    is_guess: bool,
     /// When the last one ended.
     ended: Option<Instant>,
     /// The last report of each message that began since the server has ours, in order.
@@ -22,13 +24,21 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    pub(super) fn is_active(&self) -> bool {
-        self.run.is_some()
+    /// Whether a run goes on that is certainly another's.
+    pub(super) fn is_certain(&self) -> bool {
+        self.run.is_some() && !(self.is_guess && self.heard.is_empty())
     }
 
     pub(super) fn begin(&mut self, run: &RunId) {
         self.run = Some(run.clone());
+        self.is_guess = false;
         self.ended = None;
+    }
+
+    /// One of which it does not show yet whose it is.
+    pub(super) fn begin_unnamed(&mut self, run: &RunId) {
+        self.begin(run);
+        self.is_guess = true;
     }
 
     pub(super) fn end(&mut self, run: &RunId) {

@@ -133,12 +133,8 @@ impl Tracker {
     }
 
     fn message(&mut self, message: &IncomingMessage, report: &mut dyn FnMut(Report<'_>)) {
-        if message.sort == MessageSort::Notice {
-            let text = SafeText::prose(&message.text);
-            report(Report::Notice {
-                text: text.as_str(),
-            });
-            return;
+        if matches!(message.sort, MessageSort::Notice | MessageSort::Aside) {
+            return self.aside(message, report);
         }
         let Some(remote) = &message.remote else {
             return;
@@ -147,6 +143,35 @@ impl Tracker {
         told.author = Some(message.author);
         told.at_ms = message.sent_at_ms.or(told.at_ms);
         self.tell(remote, message.text.clone(), !message.is_streaming, report);
+    }
+
+    /// What is no part of the answer. It may come again, changed or seen as something else.
+    fn aside(&mut self, message: &IncomingMessage, report: &mut dyn FnMut(Report<'_>)) {
+        if let Some(remote) = &message.remote {
+            let told = self.told.entry(remote.clone()).or_default();
+            if told.is_over && told.text == message.text {
+                return;
+            }
+            told.text = message.text.clone();
+            self.note_over(remote);
+        }
+        let text = SafeText::prose(&message.text);
+        report(Report::Notice {
+            text: text.as_str(),
+        });
+    }
+
+    /// A text is complete; few of those are remembered.
+    fn note_over(&mut self, remote: &RemoteId) {
+        let told = self.told.entry(remote.clone()).or_default();
+        if !std::mem::replace(&mut told.is_over, true) {
+            self.over.push_back(remote.clone());
+            if self.over.len() > REMEMBERED
+                && let Some(oldest) = self.over.pop_front()
+            {
+                self.told.remove(&oldest);
+            }
+        }
     }
 
     /// Tells the part of `text` that was not told yet.
@@ -187,14 +212,7 @@ impl Tracker {
             at_ms: told.at_ms,
             text: clean.as_str(),
         });
-        if !std::mem::replace(&mut told.is_over, true) {
-            self.over.push_back(remote.clone());
-            if self.over.len() > REMEMBERED
-                && let Some(oldest) = self.over.pop_front()
-            {
-                self.told.remove(&oldest);
-            }
-        }
+        self.note_over(remote);
     }
 
     /// Tells what a tool call says. It keeps the id it was first told under, so that scripts can
@@ -244,6 +262,36 @@ mod tests {
             sent_at_ms: None,
             is_interrupted: false,
         }
+    }
+
+    #[test]
+    fn what_is_no_part_of_the_answer_is_told_once_and_never_as_text() {
+        let mut tracker = Tracker::default();
+        let mut told = Vec::new();
+        let said = |sort, text: &str| TimelineEvent::Upserted {
+            conversation: "c".into(),
+            message: Box::new(IncomingMessage {
+                remote: Some("s".into()),
+                author: Author::System,
+                sort,
+                text: text.to_owned(),
+                ..IncomingMessage::default()
+            }),
+        };
+        for event in [
+            said(MessageSort::Notice, "may it?"),
+            said(MessageSort::Aside, "may it?"),
+            said(MessageSort::Aside, "2 min"),
+        ] {
+            tracker.timeline(&event, &mut |report| told.push(format!("{report:?}")));
+        }
+        assert_eq!(
+            told,
+            [
+                r#"Notice { text: "may it?" }"#,
+                r#"Notice { text: "2 min" }"#
+            ]
+        );
     }
 
     #[test]
