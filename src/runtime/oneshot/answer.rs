@@ -143,6 +143,12 @@ impl OneShot<'_> {
             {
                 self.tracker.tool(tool, self.report);
             }
+            RunEvent::ToolChanged { conversation, .. }
+            | RunEvent::ToolEnded { conversation, .. }
+                if self.is_here(conversation) =>
+            {
+                self.beside.works();
+            }
             RunEvent::ToolRekeyed { .. } => self.tracker.follow(event),
             RunEvent::Finished {
                 conversation,

@@ -26,7 +26,7 @@ pub(super) struct Beside {
 impl Beside {
     /// Whether a run goes on that is certainly another's.
     pub(super) fn is_certain(&self) -> bool {
-        self.run.is_some() && !(self.is_guess && self.heard.is_empty())
+        self.run.is_some() && !self.is_guess
     }
 
     pub(super) fn begin(&mut self, run: &RunId) {
@@ -39,6 +39,11 @@ impl Beside {
     pub(super) fn begin_unnamed(&mut self, run: &RunId) {
         self.begin(run);
         self.is_guess = true;
+    }
+
+    /// It does something, and is not ours: that would have been said first.
+    pub(super) fn works(&mut self) {
+        self.is_guess = false;
     }
 
     pub(super) fn end(&mut self, run: &RunId) {
@@ -63,6 +68,7 @@ impl Beside {
                 && message.author != Author::User
                 && message.sort == MessageSort::Ordinary =>
             {
+                self.works();
                 if let Some(remote) = &message.remote {
                     self.heard.retain(|(known, _)| known != remote);
                     self.heard.push((remote.clone(), event.clone()));
@@ -81,6 +87,7 @@ impl Beside {
                 text: Some(_),
                 ..
             } if conversation == here => {
+                self.works();
                 if let Some((_, last)) = self.heard.iter_mut().find(|(known, _)| known == remote) {
                     *last = event.clone();
                 }
