@@ -293,7 +293,12 @@ pub fn on_layout(state: &mut State, now: Moment, facts: LayoutFacts) -> Vec<Effe
     let mut effects = Vec::new();
     if facts.is_at_newest && !of.timeline.has_newer {
         of.viewport.new_below = 0;
-        if is_watched && (of.unread != Unread::None || of.timeline.newest_order > of.read.order) {
+        let is_later = of
+            .info
+            .last_activity_ms
+            .is_some_and(|last| last > of.read.at_ms);
+        let is_new = of.timeline.newest_order > of.read.order;
+        if is_watched && (of.unread != Unread::None || is_new || is_later) {
             effects.extend(mark_read(state, now, &account, &id));
         }
     }
