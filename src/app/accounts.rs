@@ -35,7 +35,7 @@ pub fn on_directory(
         DirectoryEvent::Upserted { conversation, info } => {
             upsert(state, account, &conversation, info, false);
             state.redraw(Redraw::Paced);
-            focus_something(state, now, account)
+            focus_first(state, now)
         }
         DirectoryEvent::Renamed { conversation, name } => {
             if let Some(here) = state.conversation(account, &conversation)
@@ -91,7 +91,7 @@ fn replaced(
         effects.extend(forget_missing(state, now, account));
     }
     state.redraw(Redraw::Now);
-    effects.extend(focus_something(state, now, account));
+    effects.extend(focus_first(state, now));
     effects
 }
 
@@ -360,6 +360,24 @@ pub(super) fn focus_something(state: &mut State, now: Moment, account: &AccountI
         Some(id) => windows::focus(state, now, account, &id),
         None => Vec::new(),
     }
+}
+
+/// Shows a conversation when none is on screen, of the first account that has one. An account that
+/// is still being connected is waited for, so that what opens does not hang on who is quicker.
+pub(super) fn focus_first(state: &mut State, now: Moment) -> Vec<Effect> {
+    if state.focus.is_some() || state.is_loading {
+        return Vec::new();
+    }
+    for of in &state.accounts {
+        if best_conversation(of).is_some() {
+            let id = of.account.id.clone();
+            return focus_something(state, now, &id);
+        }
+        if matches!(of.account.link, LinkState::Connecting | LinkState::Syncing) {
+            break;
+        }
+    }
+    Vec::new()
 }
 
 fn best_conversation(of: &AccountState) -> Option<ConversationId> {

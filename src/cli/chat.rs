@@ -176,7 +176,7 @@ pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engi
         match store::lock::acquire(profile.paths.lock_file()) {
             Ok(held) => lock = Some(held),
             Err(error @ LockError::Held { .. }) => {
-                read_only = Some(SafeText::label(&format!("{error}; this screen only reads")));
+                read_only = Some(SafeText::label(&error.to_string()));
             }
             // Some file systems know no locks; one screen works there as well.
             Err(error) => complain!("trialogue: {error}"),

@@ -180,6 +180,7 @@ impl Flow {
             slash: None,
             sign: None,
             is_address: false,
+            is_flag: false,
             joins: false,
         };
         breaker.run();
@@ -365,6 +366,8 @@ struct Breaker<'a> {
     sign: Option<Chance>,
     /// Within an address, which stays whole as long as it can.
     is_address: bool,
+    /// Within a word that a hyphen begins, such as `--locked`: it stays whole in the same way.
+    is_flag: bool,
     joins: bool,
 }
 
@@ -387,10 +390,12 @@ impl Breaker<'_> {
             if cluster.text == "\n" {
                 self.emit(cluster.at, end, false);
                 self.used = 0;
-                self.is_address = false;
+                (self.is_address, self.is_flag) = (false, false);
                 previous = None;
                 continue;
             }
+            let begins = previous.is_none_or(|(before, _)| before == " " || is_opening(before));
+            self.is_flag |= begins && cluster.text == "-";
             if let Some((before, before_width)) = previous
                 && cluster.text != " "
                 && before != " "
@@ -402,7 +407,7 @@ impl Breaker<'_> {
                 };
                 self.is_address |= self.text[..cluster.at].ends_with("://");
                 let is_wide = before_width > 1 || cluster.width > 1;
-                if (is_wide || !self.is_address)
+                if (is_wide || !(self.is_address || self.is_flag))
                     && may_part(before, before_width, cluster.text, cluster.width)
                 {
                     self.chance = Some(here);
@@ -411,12 +416,17 @@ impl Breaker<'_> {
                     && !self.text[..cluster.at].ends_with("://")
                 {
                     self.slash = Some(here);
-                } else if self.is_address && matches!(before, "-" | "?" | "&" | "=" | "#" | "_") {
+                } else if self.is_address && matches!(before, "-" | "?" | "&" | "=" | "#" | "_")
+                    || self.is_flag
+                        && may_part(before, before_width, cluster.text, cluster.width)
+                        && !self.text[..cluster.at].ends_with("--")
+                {
                     self.sign = Some(here);
                 }
             }
             if cluster.text == " " {
-                (self.slash, self.sign, self.is_address) = (None, None, false);
+                (self.slash, self.sign) = (None, None);
+                (self.is_address, self.is_flag) = (false, false);
                 let content_end = match self.chance {
                     // One place for a row of spaces.
                     Some(chance)
@@ -589,4 +599,34 @@ fn is_closing(cluster: &str) -> bool {
             | "ョ"
             | "％"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn broken(text: &str, width: usize) -> Vec<String> {
+        let mut flow = Flow::default();
+        flow.push(text, &Style::default());
+        flow.lines(width)
+            .into_iter()
+            .map(|line| flow.text()[line.range].to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn an_option_stays_whole_as_long_as_it_fits_a_row() {
+        assert_eq!(
+            broken("CI builds without --locked today", 20),
+            ["CI builds without", "--locked today"]
+        );
+        assert_eq!(
+            broken("run it with --all-features", 20),
+            ["run it with", "--all-features"]
+        );
+        assert_eq!(
+            broken("a well-known word of two", 8),
+            ["a well-", "known", "word of", "two"]
+        );
+    }
 }

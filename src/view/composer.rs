@@ -145,7 +145,7 @@ pub(crate) fn draw(
         },
     );
     if scene.conversation.composer.text().is_empty() {
-        let hint = placeholder(scene);
+        let hint = placeholder(scene, usize::from(text.width));
         canvas.put_cut(text.x, y, &hint, text.width, Role::Placeholder);
     }
     for (line, range) in plan.shown.rows.iter().skip(top).take(rows).enumerate() {
@@ -253,7 +253,8 @@ fn edge(canvas: &mut Canvas<'_>, scene: &Scene<'_>, area: Rect, has_focus: bool)
     }
 }
 
-fn placeholder(scene: &Scene<'_>) -> String {
+/// What stands in an empty composer; where the room is small, only what matters now.
+fn placeholder(scene: &Scene<'_>, cells: usize) -> String {
     let place = place_name(scene, scene.id);
     let account = &scene.account.account;
     let more = if matches!(account.link, LinkState::NeedsLogin(_)) {
@@ -276,5 +277,9 @@ fn placeholder(scene: &Scene<'_>) -> String {
     } else {
         ""
     };
-    format!("message {place}{more}")
+    let whole = format!("message {place}{more}");
+    match more.strip_prefix("; ") {
+        Some(short) if width(&whole) > cells => short.to_owned(),
+        _ => whole,
+    }
 }

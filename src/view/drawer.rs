@@ -48,11 +48,19 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, state: &State, area: Rect, bottom: u
     let title = format!(" {word} ");
     let wide = outer.width.saturating_sub(4);
     canvas.put_cut(outer.x + 2, outer.y, &title, wide, Role::PopupMuted);
-    let keys = " Tab takes it, Esc closes ";
-    let wide = u16::try_from(width(keys)).unwrap_or(0);
+    let keys = [
+        (" Tab", Role::Key),
+        (" take   ", Role::PopupMuted),
+        ("Esc", Role::Key),
+        (" close ", Role::PopupMuted),
+    ];
+    let wide: usize = keys.iter().map(|(word, _)| width(word)).sum();
+    let wide = u16::try_from(wide).unwrap_or(0);
     if wide + 4 < outer.width {
-        let x = outer.right() - wide - 2;
-        canvas.put(x, outer.bottom() - 1, keys, wide, Role::PopupMuted);
+        let mut x = outer.right() - wide - 3;
+        for (word, role) in keys {
+            x = canvas.put(x, outer.bottom() - 1, word, wide, role);
+        }
     }
     let inner = Rect {
         x: outer.x + 3,

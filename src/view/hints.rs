@@ -105,6 +105,10 @@ pub(crate) fn following(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
         let (column, line) = (at / rows, at % rows);
         let y = outer.y + 1 + u16::try_from(line).unwrap_or(0);
         if y + 1 >= outer.bottom() {
+            // There is more than fits.
+            let mark = canvas.glyphs.ellipsis;
+            let wide = u16::try_from(width(mark)).unwrap_or(1);
+            canvas.put(outer.x + 2, outer.bottom() - 1, mark, wide, Role::Key);
             continue;
         }
         let x = outer.x + 2 + u16::try_from(column * cell).unwrap_or(0);

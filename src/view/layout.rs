@@ -31,6 +31,16 @@ impl HitMap {
         }
     }
 
+    /// What a drag means at a point: the text there, whatever of it could be clicked.
+    pub fn dragged(&self, column: u16, row: u16) -> Target {
+        let point = ratatui::layout::Position::new(column, row);
+        let text = self.areas.iter().rev().find_map(|(area, target)| {
+            let is_here = matches!(target, Target::Entry { .. }) && area.contains(point);
+            is_here.then(|| text_at(*area, target, column, row))
+        });
+        text.unwrap_or_else(|| self.at(column, row))
+    }
+
     /// What lies at a point; row and column count from zero.
     pub fn at(&self, column: u16, row: u16) -> Target {
         let hit = self.areas.iter().rev().find(|(area, _)| {
@@ -38,32 +48,31 @@ impl HitMap {
                 && (area.top()..area.bottom()).contains(&row)
         });
         match hit {
-            Some((
-                area,
-                Target::Entry {
-                    key,
-                    row: first,
-                    column: left,
-                },
-            )) => Target::Entry {
-                key: *key,
-                row: first + (row - area.y),
-                column: left + (column - area.x),
-            },
-            Some((
-                area,
-                Target::Composer {
-                    row: first,
-                    column: left,
-                },
-            )) => Target::Composer {
-                row: first + (row - area.y),
-                column: left + (column - area.x),
-            },
-            Some((_, target)) => target.clone(),
+            Some((area, target)) => text_at(*area, target, column, row),
             None => Target::Nothing,
         }
     }
+}
+
+/// A target whose text begins at the corner of an area, as it is at a point of it.
+fn text_at(area: Rect, target: &Target, column: u16, row: u16) -> Target {
+    let mut target = target.clone();
+    match &mut target {
+        Target::Entry {
+            row: first,
+            column: left,
+            ..
+        }
+        | Target::Composer {
+            row: first,
+            column: left,
+        } => {
+            *first = first.saturating_add(row - area.y);
+            *left = left.saturating_add(column - area.x);
+        }
+        _ => {}
+    }
+    target
 }
 
 /// The big parts of the screen.
@@ -450,5 +459,30 @@ mod tests {
             }
         );
         assert_eq!(map.at(5, 4), Target::Nothing);
+    }
+
+    #[test]
+    fn a_drag_goes_on_over_what_could_be_clicked() {
+        let mut map = HitMap::default();
+        let target = Target::Entry {
+            key: crate::domain::MessageKey(7),
+            row: 4,
+            column: 0,
+        };
+        map.add(Rect::new(10, 2, 20, 3), target.clone());
+        map.add(
+            Rect::new(12, 2, 5, 1),
+            Target::Link("https://a.example".to_owned()),
+        );
+        assert!(matches!(map.at(12, 2), Target::Link(_)));
+        assert_eq!(
+            map.dragged(12, 2),
+            Target::Entry {
+                key: crate::domain::MessageKey(7),
+                row: 4,
+                column: 2
+            }
+        );
+        assert_eq!(map.dragged(5, 4), Target::Nothing);
     }
 }

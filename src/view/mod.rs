@@ -190,7 +190,14 @@ fn whole(canvas: &mut Canvas<'_>, state: &State, memo: &mut Memo, area: Rect, dr
             drawn.pictures.extend(icon_wishes(state, &rows, shown));
         }
     }
-    hints::following(canvas, state, areas.main);
+    // Where it needs every row, the header's too.
+    let top = areas.header.map_or(areas.main.y, |header| header.y);
+    let over = Rect {
+        y: top,
+        height: areas.main.bottom() - top,
+        ..areas.main
+    };
+    hints::following(canvas, state, over);
     if let Some(overlay) = state.screen.overlays.last() {
         popup(canvas, state, memo, overlay, area, drawn);
     }

@@ -92,7 +92,16 @@ pub(crate) fn status(
     if let Some(reason) = &state.read_only {
         row = row.and(format!("read only: {reason}  "), Role::Warning);
     }
-    let parts = scene.map(facts).unwrap_or_default();
+    let mut parts = scene.map(facts).unwrap_or_default();
+    // That nothing is kept matters more than what the last answer cost.
+    let taken: usize = row.pieces.iter().map(|piece| width(&piece.text)).sum();
+    while state.read_only.is_some() && !parts.is_empty() {
+        let cells: usize = parts.iter().map(|part| width(part) + 3).sum();
+        if taken + cells <= usize::from(area.width.saturating_sub(2)) {
+            break;
+        }
+        parts.pop();
+    }
     row = row.and(parts.join(&format!(" {} ", g.dot)), Role::BarMuted);
     let unsent: usize = state
         .accounts

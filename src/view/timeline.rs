@@ -287,19 +287,21 @@ fn paint(
             continue;
         };
         let is_selected = selected == Some(entry.key);
-        canvas.hits.add(
-            Rect {
+        // The columns beside the text each stand for where its rows begin.
+        for x in area.x..=text.x {
+            let beside = Rect {
+                x,
                 y,
+                width: if x < text.x { 1 } else { area.right() - text.x },
                 height: *shown,
-                x: text.x,
-                width: area.right().saturating_sub(text.x),
-            },
-            Target::Entry {
+            };
+            let target = Target::Entry {
                 key: entry.key,
                 row: u16::try_from(*first).unwrap_or(u16::MAX),
                 column: 0,
-            },
-        );
+            };
+            canvas.hits.add(beside, target);
+        }
         for row in *first..first + u32::from(*shown) {
             if row >= kept.card.lead && !canvas.is_bare {
                 if is_selected {

@@ -2,9 +2,10 @@
 
 use crate::desk::*;
 use trialogue::app::event::Signal;
-use trialogue::app::state::Ids;
+use trialogue::app::state::{AccountState, Ids};
 use trialogue::app::{Effect, Event};
 use trialogue::domain::*;
+use trialogue::text::SafeText;
 
 #[test]
 fn the_last_conversation_is_on_screen_before_any_network() {
@@ -15,6 +16,32 @@ fn the_last_conversation_is_on_screen_before_any_network() {
     assert_eq!(desk.state.focus, Some((account_id(), id("side"))));
     assert_eq!(desk.lines(), ["agent: hello"]);
     assert!(desk.commands.is_empty());
+}
+
+#[test]
+fn the_first_account_is_waited_for_though_a_later_one_is_quicker() {
+    let (store, _) = trialogue::store::memory().unwrap();
+    let mut desk = Desk::on(store, 1);
+    let slow = AccountState::new("slow".into(), SafeText::label("slow"));
+    desk.state.accounts.insert(0, slow);
+    desk.state.accounts[0].account.link = LinkState::Connecting;
+    desk.connect();
+    desk.live(Topic::Directory(DirectoryEvent::Replaced(vec![(
+        id("main"),
+        ConversationInfo::default(),
+    )])));
+    assert_eq!(desk.state.focus, None);
+    let refused = LinkState::Refused {
+        reason: SafeText::label("wrong secret"),
+    };
+    desk.event(Event::Account {
+        account: "slow".into(),
+        event: Box::new(AccountEvent {
+            provenance: Provenance::Live,
+            topic: Topic::Link(LinkEvent::Changed(refused)),
+        }),
+    });
+    assert_eq!(desk.state.focus, Some((account_id(), id("main"))));
 }
 
 #[test]

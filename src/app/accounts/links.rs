@@ -4,6 +4,7 @@ use super::super::effect::Effect;
 use super::super::screen::overlay::{Confirmed, Overlay};
 use super::super::state::{Conversation, Pending, Redraw, State};
 use super::super::{commands, outbox, windows};
+use super::focus_first;
 use crate::domain::{
     AccountId, Command, ConversationId, Delivery, LinkEvent, LinkState, LoginNeed, Moment, Severity,
 };
@@ -89,8 +90,9 @@ fn changed(state: &mut State, now: Moment, account: &AccountId, link: LinkState)
     }
     state.redraw(Redraw::Now);
     if !is_ready {
+        let effects = focus_first(state, now);
         tell_refusal(state, account, &link);
-        return Vec::new();
+        return effects;
     }
     let Some(of) = state.account_mut(account) else {
         return Vec::new();
@@ -117,6 +119,7 @@ fn changed(state: &mut State, now: Moment, account: &AccountId, link: LinkState)
         ));
     }
     effects.extend(outbox::release_all(state, now, account));
+    effects.extend(focus_first(state, now));
     effects
 }
 

@@ -123,7 +123,13 @@ pub fn rows(state: &State, overlay: &Overlay) -> Vec<ListRow> {
         Overlay::Search(popup) => popup
             .hits
             .iter()
-            .map(|(account, hit)| hit_row(state, account, hit, &popup.query.text))
+            .map(|(account, hit)| {
+                let is_here = popup
+                    .here
+                    .as_ref()
+                    .is_some_and(|(of, id)| of == account && *id == hit.conversation);
+                hit_row(state, account, hit, &popup.query.text, !is_here)
+            })
             .collect(),
         Overlay::Media {
             account,
@@ -227,7 +233,11 @@ pub fn one_line(text: &str) -> SafeText {
     let first = lines.next().unwrap_or("").trim();
     let more = lines.count();
     if more > 0 {
-        SafeText::label(&format!("{}… +{more} lines", crate::text::lead(first, 200)))
+        SafeText::label(&format!(
+            "{}… +{more} line{}",
+            crate::text::lead(first, 200),
+            if more == 1 { "" } else { "s" }
+        ))
     } else {
         SafeText::label(first)
     }
@@ -293,14 +303,21 @@ fn attention(state: &State) -> Vec<ListRow> {
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-fn hit_row(state: &State, account: &AccountId, hit: &SearchHit, query: &str) -> ListRow {
+fn hit_row(
+    state: &State,
+    account: &AccountId,
+    hit: &SearchHit,
+    query: &str,
+    names_place: bool,
+) -> ListRow {
     let mut row = ListRow::new(
         around(one_line(hit.snippet.as_str()), query),
         Then::Hit(account.clone(), Box::new(hit.clone())),
     );
     row.matched = occurrences(row.label.as_str(), query);
     row.at_ms = hit.sent_at_ms;
-    if let Some(of) = state.account(account) {
+    // Where only this conversation is searched, its name stands in the title.
+    if let Some(of) = state.account(account).filter(|_| names_place) {
         row.detail = SafeText::label(&format!(
             "{} · {}",
             conversation_name(of, &hit.conversation),
@@ -511,11 +528,11 @@ fn entry_menu(state: &State, key: MessageKey) -> Vec<ListRow> {
 
 fn inspector(state: &State, filter: &str) -> Vec<ListRow> {
     let needle = filter.to_lowercase();
-    state
-        .screen
-        .tapped
-        .iter()
-        .rev()
+    // The frames of one account come in its order; those of several were handed over in turn.
+    let mut lines: Vec<_> = state.screen.tapped.iter().rev().collect();
+    lines.sort_by_key(|line| std::cmp::Reverse(line.at.mono_ms));
+    lines
+        .into_iter()
         .filter(|line| {
             needle.is_empty()
                 || line.frame.as_str().to_lowercase().contains(&needle)
@@ -544,7 +561,9 @@ fn frame_line(frame: &str) -> SafeText {
         .and_then(|rest| rest.split_once('"'))
     {
         Some((kind, rest)) if !kind.contains('\\') => {
+            // Its last brace closes the one that is left out here.
             let rest = rest.strip_prefix(',').unwrap_or(rest);
+            let rest = rest.strip_suffix('}').unwrap_or(rest);
             one_line(&format!("{kind}  {rest}"))
         }
         _ => one_line(frame),
@@ -580,6 +599,16 @@ pub fn grant_words(grant: Grant) -> &'static str {
     }
 }
 
+/// The same in few cells, for narrow screens: what it reaches is never cut away.
+pub fn short_grant_words(words: &'static str) -> &'static str {
+    match words {
+        "anything like it in this conversation" => "all like it, here",
+        "anything like it, everywhere, for good" => "all like it, for good",
+        "the server did not say what this grants" => "not said by the server",
+        words => words,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -598,7 +627,7 @@ mod tests {
     #[test]
     fn a_frame_is_told_by_its_kind() {
         let line = |frame| frame_line(frame).to_string();
-        assert_eq!(line(r#"{"type":"hello","v":1}"#), r#"hello  "v":1}"#);
+        assert_eq!(line(r#"{"type":"hello","v":1}"#), r#"hello  "v":1"#);
         assert_eq!(
             line(r#"{"v":1,"type":"hello"}"#),
             r#"{"v":1,"type":"hello"}"#

@@ -73,7 +73,10 @@ impl Screen {
                     if matches!(mouse.kind, MouseKind::Moved) {
                         continue;
                     }
-                    let target = self.hits.at(mouse.column, mouse.row);
+                    let target = match mouse.kind {
+                        MouseKind::Drag(_) => self.hits.dragged(mouse.column, mouse.row),
+                        _ => self.hits.at(mouse.column, mouse.row),
+                    };
                     self.engine.apply(Event::Pointer { mouse, target });
                 }
                 TerminalEvent::Reply(reply) => self.take_reply(reply),

@@ -3,6 +3,7 @@
 use super::{Card, Lead, Scene, Segment, Speaker, at_ms, attachment, notice, reasoning};
 use crate::app::screen::Target;
 use crate::domain::{Author, Delivery, Entry, Footer, Message, MessageSort};
+use crate::text::width;
 use crate::view::canvas::{Row, wrap};
 use crate::view::theme::Role;
 use crate::view::words;
@@ -37,7 +38,9 @@ pub(crate) fn card(scene: &Scene<'_>, entry: &Entry, message: &Message, lead: &L
     }
     if has_reasoning && lead.is_open {
         card.segments.push(Segment::Reasoning { indent: 2 });
-        card.segments.push(Segment::Rows(vec![Row::blank()]));
+        if !message.body.is_empty() {
+            card.segments.push(Segment::Rows(vec![Row::blank()]));
+        }
     }
     if !message.body.is_empty() {
         card.segments.push(Segment::Body {
@@ -194,12 +197,27 @@ pub(crate) fn quoted<'a>(
 }
 
 fn footer(scene: &Scene<'_>, message: &Message, has_header: bool) -> Option<Row> {
-    let parts = footer_parts(scene, &message.footer, !has_header);
-    if parts.is_empty() {
-        return None;
-    }
     let between = format!(" {} ", scene.glyphs.dot);
-    Some(Row::of(parts.join(&between), Role::Muted))
+    let mut footer = message.footer.clone();
+    let mut line = footer_parts(scene, &footer, !has_header).join(&between);
+    // Where there is little room, what matters least goes first, whole.
+    let less: [fn(&mut Footer); 4] = [
+        |footer| footer.tokens_cached = None,
+        |footer| (footer.tokens_in, footer.tokens_out, footer.tokens) = (None, None, None),
+        |footer| footer.directory = None,
+        |footer| footer.model = None,
+    ];
+    for leave_out in less {
+        if width(&line) <= usize::from(scene.columns) {
+            break;
+        }
+        leave_out(&mut footer);
+        let shorter = footer_parts(scene, &footer, !has_header).join(&between);
+        if !shorter.is_empty() {
+            line = shorter;
+        }
+    }
+    (!line.is_empty()).then(|| Row::of(line, Role::Muted))
 }
 
 /// The parts of a footer that the person wants to see.

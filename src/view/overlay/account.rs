@@ -122,7 +122,16 @@ fn rows(canvas: &Canvas<'_>, state: &State, account: &AccountState, columns: usi
     }
     rows.push(Row::blank());
     rows.push(Row::of("What it can do", Role::Heading));
-    for (name, support) in supports(account) {
+    let supports = supports(account);
+    // Before the first answer there is nothing to tell one by one.
+    let is_unheard = supports
+        .iter()
+        .all(|(_, support)| matches!(support, Support::Unknown));
+    if is_unheard {
+        let word = "Not known before it was connected once.";
+        rows.push(Row::of(word, Role::PopupMuted).indented(2));
+    }
+    for (name, support) in supports.into_iter().filter(|_| !is_unheard) {
         let (mark, role, why) = match support {
             Support::Yes => (g.check, Role::Good, ""),
             Support::No(why) => (g.cross, Role::Muted, *why),

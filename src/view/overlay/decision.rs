@@ -5,7 +5,7 @@ use super::{Found, field, frame, hints, most_rows, paragraph, top};
 use crate::app::screen::Target;
 use crate::app::screen::decision::{DecisionRow, is_armed, row_words, rows};
 use crate::app::screen::overlay::DecisionPopup;
-use crate::app::screen::rows::conversation_name;
+use crate::app::screen::rows::{conversation_name, short_grant_words};
 use crate::app::state::State;
 use crate::domain::{AnswerWay, Decision, Grant, Question};
 use crate::text::width;
@@ -220,6 +220,11 @@ fn draw_offers(
             canvas.put(area.x + 1, y, canvas.glyphs.check, 1, Role::Good);
         }
         let room = area.right().saturating_sub(end + 2);
+        let grants = if width(grants) > usize::from(room) {
+            short_grant_words(grants)
+        } else {
+            grants
+        };
         canvas.put_cut(end + 2, y, grants, room, Role::PopupMuted);
         canvas.hits.add(line, Target::OverlayRow(at));
     }

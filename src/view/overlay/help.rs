@@ -5,7 +5,7 @@ use crate::app::screen::help::{self, HelpRow};
 use crate::app::screen::overlay::Line;
 use crate::app::state::State;
 use crate::text::{graphemes, width};
-use crate::view::canvas::{Canvas, Row};
+use crate::view::canvas::{Canvas, Row, wrap};
 use crate::view::theme::Role;
 use ratatui::layout::Rect;
 
@@ -16,9 +16,9 @@ pub(super) fn draw(
     filter: &Line,
     area: Rect,
 ) -> Found {
-    let most = if area.width < 84 { 20 } else { 30 };
-    let rows = rows(state, &filter.text, most);
+    let most = if area.width < 84 { 18 } else { 30 };
     let inner = frame(canvas, area, "Keys", 84, most_rows(area));
+    let rows = rows(state, &filter.text, most, usize::from(inner.width));
     let cursor = input(
         canvas,
         inner,
@@ -45,8 +45,8 @@ pub(super) fn draw(
     }
 }
 
-/// The rows of the page; keys take at most so many cells, or push what they do aside.
-fn rows(state: &State, filter: &str, most: usize) -> Vec<Row> {
+/// The rows of the page, so wide; keys take at most so many cells, or push what they do aside.
+fn rows(state: &State, filter: &str, most: usize, columns: usize) -> Vec<Row> {
     let page = help::rows(&state.keymap, filter);
     let column = page
         .iter()
@@ -71,25 +71,20 @@ fn rows(state: &State, filter: &str, most: usize) -> Vec<Row> {
                 title,
                 matched,
             } => {
-                let gap = " ".repeat(column.saturating_sub(width(&keys)) + 2);
+                let before = column.max(width(&keys)) + 2;
+                let gap = " ".repeat(before - width(&keys));
                 let mut row = Row::of(keys, Role::Key).and(gap, Role::Text).indented(2);
                 let mut at = 0;
-                let mut part = String::new();
-                let mut part_role = Role::Text;
-                for cluster in graphemes(title) {
-                    let role = if matched.contains(&at) {
-                        Role::Match
-                    } else {
-                        Role::Text
-                    };
-                    if role != part_role {
-                        row = row.and(std::mem::take(&mut part), part_role);
-                        part_role = role;
+                for line in wrap(title, columns.saturating_sub(before + 2)) {
+                    // The blank at which a line was broken is in the title only.
+                    at += title[at..].len() - title[at..].trim_start().len();
+                    for (part, role) in marked(&line, at, &matched) {
+                        row = row.and(part, role);
                     }
-                    part.push_str(cluster);
-                    at += cluster.len();
+                    at += line.len();
+                    let next = Row::of(" ".repeat(before), Role::Text).indented(2);
+                    rows.push(std::mem::replace(&mut row, next));
                 }
-                rows.push(row.and(part, part_role));
             }
         }
     }
@@ -97,4 +92,23 @@ fn rows(state: &State, filter: &str, most: usize) -> Vec<Row> {
         rows.push(Row::of("No key fits.", Role::PopupMuted));
     }
     rows
+}
+
+/// A part of a title, which begins so far in it, in pieces: what was looked for stands out.
+fn marked(line: &str, start: usize, matched: &[usize]) -> Vec<(String, Role)> {
+    let mut pieces: Vec<(String, Role)> = Vec::new();
+    let mut at = start;
+    for cluster in graphemes(line) {
+        let role = if matched.contains(&at) {
+            Role::Match
+        } else {
+            Role::Text
+        };
+        match pieces.last_mut() {
+            Some((part, last)) if *last == role => part.push_str(cluster),
+            _ => pieces.push((cluster.to_owned(), role)),
+        }
+        at += cluster.len();
+    }
+    pieces
 }

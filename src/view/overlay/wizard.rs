@@ -36,7 +36,13 @@ pub(super) fn draw(
     let hinted: usize = hints_of.iter().map(Vec::len).sum();
     let rows = u16::try_from(kind.fields.len() * 2 + hinted + 4).unwrap_or(u16::MAX);
     let inner = frame(canvas, area, &title, COLUMNS, rows);
+    // With little room the blanks between the fields go first, then the hints of other fields.
+    let fields = kind.fields.len();
+    let focused = hints_of.get(wizard.focused).map_or(0, Vec::len);
+    let fits = |rows: usize| usize::from(inner.height) >= rows;
     let is_tight = inner.height < rows;
+    let shows_all = fits(fields + hinted + 2);
+    let shows_focused = fits(fields + focused + 2);
     let mut y = inner.y;
     let mut cursor = None;
     let blank = Line::default();
@@ -77,13 +83,13 @@ pub(super) fn draw(
             cursor = place;
         }
         y += 1;
-        if !is_tight {
+        if shows_all || (shows_focused && is_focused) {
             for line in hints_of.get(at).into_iter().flatten() {
                 canvas.put_cut(value.x, y, line, value.width, Role::PopupMuted);
                 y += 1;
             }
-            y += 1;
         }
+        y += u16::from(!is_tight);
     }
     let label = match &wizard.result {
         Some(Ok(_)) => "Save",

@@ -220,10 +220,21 @@ impl Source {
             .iter()
             .map(|name| self.tint(name).color(depth))
             .collect();
-        let styles = Role::ALL
+        let styles: Vec<Style> = Role::ALL
             .iter()
             .map(|role| self.style(*role, depth, &surfaces))
             .collect();
+        // A theme that names no colour wants none from elsewhere either.
+        let names_none = |style: &Style| {
+            [style.fg, style.bg]
+                .iter()
+                .all(|color| matches!(color, None | Some(Color::Reset)))
+        };
+        let depth = if styles.iter().all(names_none) {
+            Depth::Mono
+        } else {
+            depth
+        };
         Theme {
             name: self.name.clone(),
             title: self.title.clone(),
