@@ -73,7 +73,7 @@ impl Chats {
                     return None;
                 }
                 let parted = kept.get("parts").cloned().unwrap_or_default();
-                let chat = Chat {
+                let mut chat = Chat {
                     name: word(&kept, "name").to_owned(),
                     at_ms: kept.get("at").and_then(Value::as_i64),
                     acts: kept.get("acts").and_then(Value::as_bool).unwrap_or(false),
@@ -84,6 +84,8 @@ impl Chats {
                     parted: serde_json::from_value(parted).unwrap_or_default(),
                     ..Chat::default()
                 };
+                chat.journal.kept = kept.get("high").and_then(Value::as_u64).unwrap_or(0);
+                chat.journal.was_lost = kept.get("lost").and_then(Value::as_bool) == Some(true);
                 Some((ConversationId::from(id), chat))
             })
             .take(CONVERSATION_LIMIT)
@@ -227,6 +229,14 @@ impl Omi {
                 });
                 if !chat.parted.is_empty() {
                     kept["parts"] = json!(chat.parted);
+                }
+                // Where a journal ends before this, its runtime lost it.
+                let high = chat.journal.known.max(chat.journal.kept);
+                if high > 0 {
+                    kept["high"] = json!(high);
+                }
+                if chat.journal.was_lost {
+                    kept["lost"] = json!(true);
                 }
                 kept
             }

@@ -44,9 +44,11 @@ pub(super) struct Journal {
     /// The newest revision that was listed.
     seen: u64,
     /// It began anew behind what was seen: a runtime lost it. What stands here stays.
-    was_lost: bool,
+    pub(super) was_lost: bool,
+    /// The newest revision that an earlier process of ours knew of.
+    pub(super) kept: u64,
     /// The newest revision that is known of.
-    known: u64,
+    pub(super) known: u64,
     turns: BTreeMap<String, Turn>,
     /// It was read in this process.
     pub(super) is_read: bool,
@@ -176,6 +178,7 @@ impl Omi {
         chat.journal.turns.clear();
         chat.journal.seen = number(line, "generationBaseTurnSeq").unwrap_or(0);
         chat.journal.known = chat.journal.seen;
+        chat.journal.was_lost = false;
         true
     }
 
@@ -199,16 +202,22 @@ impl Omi {
             self.cleared(&id);
             return self.list_turns(now, &id, listing);
         }
-        let Some(before) = self.chats.all.get(&id).map(|chat| chat.journal.seen) else {
+        let Some((before, kept)) = self
+            .chats
+            .all
+            .get(&id)
+            .map(|chat| (chat.journal.seen, chat.journal.kept))
+        else {
             return;
         };
         let high = number(line, "highWaterTurnSeq");
-        if high.is_some_and(|high| high < before) {
+        if high.is_some_and(|high| high < before.max(kept)) {
             if let Some(chat) = self.chats.all.get_mut(&id) {
                 chat.journal.turns.clear();
-                (chat.journal.seen, chat.journal.known) = (0, 0);
+                (chat.journal.seen, chat.journal.known, chat.journal.kept) = (0, 0, 0);
                 chat.journal.was_lost = true;
             }
+            self.keep(&id);
             return self.list_turns(now, &id, Listing::Page);
         }
         self.note_high(&id, line);
@@ -243,6 +252,10 @@ impl Omi {
             return self.list_turns(now, &id, listing);
         }
         let opening = std::mem::take(&mut chat.opening);
+        if chat.journal.known > chat.journal.kept {
+            chat.journal.kept = chat.journal.known;
+            self.keep(&id);
+        }
         if listing == Listing::Page || !opening.is_empty() {
             self.say_page(&id);
         }
