@@ -67,8 +67,15 @@ impl Model {
             .position(|row| new.remote.is_some() && row.remote == new.remote);
         match by_key.or(by_remote) {
             Some(at) => {
+                // A message keeps its place, and never loses its id again.
                 let (key, order) = (self.rows[at].key, self.rows[at].order);
-                self.rows[at] = Row { key, order, ..new };
+                let remote = new.remote.or(self.rows[at].remote);
+                self.rows[at] = Row {
+                    key,
+                    order,
+                    remote,
+                    ..new
+                };
                 if let Some(other) = by_remote.filter(|other| *other != at) {
                     self.rows.remove(other);
                 }
