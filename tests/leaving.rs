@@ -167,7 +167,7 @@ fn a_stopped_program_gives_the_terminal_back_and_takes_it_again() {
     profile(home.path());
     let pty = Pty::start(program(home.path(), &["--no-keyring"]), 100, 30);
     pty.wait_for("agent");
-    pty.wait_for("Enter send");
+    pty.wait_for("Ctrl+P everything");
     let shown = pty.raw().len();
     pty.send("\x1a");
     let process = pty.id().to_string();
@@ -193,7 +193,7 @@ fn a_stopped_program_gives_the_terminal_back_and_takes_it_again() {
     assert!(status.success());
     until("the return", PATIENCE, || {
         let raw = pty.raw();
-        contains(&raw[stopped..], b"\x1b[?1049h") && contains(&raw[stopped..], b"Enter")
+        contains(&raw[stopped..], b"\x1b[?1049h") && contains(&raw[stopped..], b"Ctrl+P")
     });
-    pty.wait_for("Enter send");
+    pty.wait_for("Ctrl+P everything");
 }

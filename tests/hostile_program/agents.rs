@@ -84,7 +84,7 @@ fn s_59_what_a_terminal_answers_unasked_is_not_typed() {
     pty.send("?");
     pty.wait_for("and pasted?");
     pty.send(format!("\x1b[200~{}", "long ".repeat(200_000)));
-    pty.wait_for("kB]");
+    pty.wait_for("MB]");
     pty.send("awake");
     pty.wait_for("awake");
     end(&mut pty);
