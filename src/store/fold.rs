@@ -217,6 +217,7 @@ fn base(character: char) -> char {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use rusqlite::Connection;

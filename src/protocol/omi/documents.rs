@@ -410,7 +410,7 @@ pub(super) fn state(status: &str) -> &str {
 fn ago(ms: i64, now: Moment) -> String {
     match now.wall_ms.saturating_sub(ms) {
         ..-999 => format!("in {}", duration(ms.saturating_sub(now.wall_ms))),
-        ..1_000 => "just now".to_owned(),
+        -999..1_000 => "just now".to_owned(),
         past => format!("{} ago", duration(past)),
     }
 }
