@@ -159,6 +159,53 @@ fn a_panic_gives_the_terminal_back_keeps_the_draft_and_says_where_its_report_is(
 }
 
 #[test]
+fn the_editor_has_the_terminal_and_a_signal_is_heard_meanwhile() {
+    if !Path::new("/proc/self/stat").exists() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    talking_profile(home.path());
+    // An editor that saves something and stays open.
+    let editor = home.path().join("editor");
+    std::fs::write(
+        &editor,
+        "#!/bin/sh\nprintf 'half a thought' > \"$1\"\necho $$ > \"$HOME/editor.pid\"\nexec sleep 600\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let mut command = program(home.path(), &["--no-keyring"]);
+    command.env("EDITOR", editor.to_str().unwrap());
+    let mut pty = Pty::start(command, 100, 30);
+    pty.wait_for("online");
+    let shown = pty.raw().len();
+    pty.send("\x07");
+    let note = home.path().join("editor.pid");
+    until("the start of the editor", PATIENCE, || {
+        std::fs::read_to_string(&note).is_ok_and(|text| text.ends_with('\n'))
+    });
+    let editor = std::fs::read_to_string(&note).unwrap().trim().to_owned();
+    assert!(contains(&pty.raw()[shown..], b"\x1b[?1049l"));
+    // Ctrl+C as the editor's own affair: its terminal sends it to the whole group.
+    let process = pty.id().to_string();
+    for signal in ["-INT", "-TERM"] {
+        let status = std::process::Command::new("kill")
+            .args([signal, &process])
+            .status()
+            .unwrap();
+        assert!(status.success());
+    }
+    let cell = std::cell::RefCell::new(&mut pty);
+    until("the end of the editor", GONE, || {
+        matches!(state_of(&editor), None | Some('Z'))
+    });
+    assert_eq!(cell.borrow_mut().wait_exit(), 143);
+    let left = std::fs::read_dir(home.path().join("data/state/edit")).unwrap();
+    assert_eq!(left.count(), 0, "the private file is gone");
+    let pty = Pty::start(program(home.path(), &["--no-keyring"]), 100, 30);
+    pty.wait_for("half a thought");
+}
+
+#[test]
 fn a_stopped_program_gives_the_terminal_back_and_takes_it_again() {
     if !Path::new("/proc/self/stat").exists() {
         return;

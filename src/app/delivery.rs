@@ -3,7 +3,7 @@
 use super::conversation::{self, merging};
 use super::effect::Effect;
 use super::outbox::{back_to_queue, release, write_row};
-use super::state::{Hold, Pending, Redraw, State};
+use super::state::{AccountState, Hold, Pending, Redraw, State};
 use super::{media, windows};
 use crate::domain::{
     AccountId, AttachmentState, CommandId, CommandOutcome, ConversationId, Delivery, Entry,
@@ -267,13 +267,7 @@ fn run_is_active(
     let Some(of) = state.account_mut(account) else {
         return Vec::new();
     };
-    let first = of
-        .outbox
-        .iter()
-        .filter(|row| row.conversation == *conversation && row.key != key)
-        .map(|row| row.position)
-        .min()
-        .unwrap_or(1);
+    let first = first_of_others(of, conversation, key);
     let (has_run, is_foreign) =
         of.conversations
             .get_mut(conversation)
@@ -343,13 +337,7 @@ fn slow_down(
     let wait = SLOW * 2_u32.pow(u32::from(*times));
     *times += 1;
     of.held.insert(key, Hold::Until(now.after(wait)));
-    let first = of
-        .outbox
-        .iter()
-        .filter(|row| row.conversation == *conversation && row.key != key)
-        .map(|row| row.position)
-        .min()
-        .unwrap_or(1);
+    let first = first_of_others(of, conversation, key);
     if let Some(row) = of.outbox.iter_mut().find(|row| row.key == key) {
         row.position = row.position.min(first - 1);
         row.delivery = Delivery::Queued;
@@ -385,4 +373,14 @@ pub fn proven(state: &mut State, account: &AccountId, key: MessageKey) {
     media::uploads_ended(state, account, key, true);
     state.write_fully(Write::OutboxGone { key });
     state.redraw(Redraw::Now);
+}
+
+/// The first place in the queue of a conversation, of all messages but this one.
+fn first_of_others(of: &AccountState, conversation: &ConversationId, key: MessageKey) -> i64 {
+    of.outbox
+        .iter()
+        .filter(|row| row.conversation == *conversation && row.key != key)
+        .map(|row| row.position)
+        .min()
+        .unwrap_or(1)
 }

@@ -28,6 +28,7 @@ use crate::paint::{self, PaintOptions, Painter};
 use crate::view::theme::{Depth, Theme};
 use crate::view::{HitMap, Memo};
 use drawing::pick_theme;
+use effects::Edited;
 use futures_util::FutureExt;
 use incoming::parser_options;
 use ratatui::buffer::Buffer;
@@ -77,7 +78,9 @@ pub struct Screen {
     paint: PaintOptions,
     painter: Painter,
     writer: Writer,
+    /// None while something else has the terminal.
     reader: Option<Reader>,
+    edited: Option<Edited>,
     bytes_out: mpsc::Sender<Bytes>,
     bytes_in: mpsc::Receiver<Bytes>,
     parser: Parser,
@@ -125,6 +128,7 @@ impl Screen {
             painter: Painter::new(columns, rows, paint),
             writer: Writer::start()?,
             reader: Some(reader),
+            edited: None,
             bytes_out,
             bytes_in,
             parser: Parser::new(parser_options(place.over_ssh, false)),
@@ -172,6 +176,7 @@ impl Screen {
         // The state may be of no use after a panic, but drafts and the outbox are worth a try.
         let worked = AssertUnwindSafe(self.work(&mut signals));
         let worked = worked.catch_unwind().await;
+        self.leave_editor().await;
         if let Err(panic) = worked {
             terminal::restore();
             drop(self.reader.take());
@@ -214,7 +219,8 @@ impl Screen {
 
     async fn turn(&mut self, signals: &mut Signals) {
         let parser_due = self.parser.deadline().map(moment);
-        let frame_due = if self.writer.is_idle() {
+        let has_terminal = self.edited.is_none();
+        let frame_due = if has_terminal && self.writer.is_idle() {
             self.pace.due()
         } else {
             None
@@ -226,14 +232,18 @@ impl Screen {
             Some(bytes) = self.bytes_in.recv() => self.take_bytes(bytes),
             _ = signals.terminate.recv() => self.leave(143),
             _ = signals.hangup.recv() => self.leave(129),
-            _ = signals.quit.recv() => self.leave(131),
-            _ = signals.interrupt.recv() => self.leave(130),
+            // A key that means them goes to the editor as well, and is meant for it.
+            _ = signals.quit.recv() => if has_terminal { self.leave(131) },
+            _ = signals.interrupt.recv() => if has_terminal { self.leave(130) },
             _ = signals.resized.recv() => self.resize(),
             _ = signals.resumed.recv() => {
                 self.engine.apply(Event::Signal(Signal::Resumed));
-                self.retake();
+                if has_terminal {
+                    self.retake();
+                }
             }
             _ = signals.stop.recv() => self.suspend(),
+            text = ended(&mut self.edited) => self.take_edited(text),
             () = self.writer.written(), if !self.writer.is_idle() => {}
             happening = self.engine.wait() => self.engine.take(happening),
             () = tokio::time::sleep_until(sleep.unwrap_or_else(tokio::time::Instant::now)), if sleep.is_some() => {}
@@ -295,11 +305,16 @@ impl Screen {
 
     /// Gives the terminal back and stops the whole group, as a shell expects of Ctrl+Z.
     fn suspend(&mut self) {
-        drop(self.reader.take());
-        terminal::restore();
+        let has_terminal = self.edited.is_none();
+        if has_terminal {
+            drop(self.reader.take());
+            terminal::restore();
+        }
         let _ =
             rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
-        self.retake();
+        if has_terminal {
+            self.retake();
+        }
     }
 
     /// Takes the terminal over again after something else had it.
@@ -320,6 +335,14 @@ impl Screen {
         self.pictures.forget();
         self.memo.forget_pictures();
         self.pace.want(true);
+    }
+}
+
+/// Waits for the editor that has the terminal; for ever when there is none.
+async fn ended(edited: &mut Option<Edited>) -> io::Result<String> {
+    match edited {
+        Some(edited) => edited.editing.ended().await,
+        None => std::future::pending().await,
     }
 }
 

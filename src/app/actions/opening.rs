@@ -191,19 +191,12 @@ fn about_conversation(state: &mut State, action: Action) -> Vec<Effect> {
         return Vec::new();
     };
     let list = List::default();
+    // Where models are no list of the server, they stand in the profile of the conversation.
+    let action = match action {
+        Models if has_profile_only(state, &account) => Profile,
+        other => other,
+    };
     match action {
-        // Where models are no list of the server, they stand in the profile of the conversation.
-        Models if has_profile_only(state, &account) => {
-            popups::open(
-                state,
-                Overlay::Profile {
-                    account,
-                    conversation,
-                    list,
-                },
-            );
-            popups::to_current(state);
-        }
         Models => {
             popups::open(
                 state,

@@ -140,22 +140,13 @@ pub(in crate::app) fn merge_snapshot_page(
     let Some(of) = state.conversation_mut(account, &id) else {
         return Vec::new();
     };
-    if windows::must_wait(&of.timeline, &snapshot.page) {
-        runs::on_snapshot(
-            state,
-            now,
-            account,
-            &id,
-            snapshot.run.clone(),
-            snapshot.lost_runs,
-        );
-        return wait(state, account, &id, Waiting::Snapshot(Box::new(snapshot)));
-    }
     let token_before = of.timeline.older_token.clone();
-    let fit = merging(state, now, account, &id, |merger| {
-        windows::fit(merger, &snapshot.page)
-    });
-    if fit == Some(pages::PageFit::WantsOlder) {
+    let waits = windows::must_wait(&of.timeline, &snapshot.page)
+        || merging(state, now, account, &id, |merger| {
+            windows::fit(merger, &snapshot.page)
+        }) == Some(pages::PageFit::WantsOlder);
+    if waits {
+        // Which run is active does not wait for the page.
         runs::on_snapshot(
             state,
             now,

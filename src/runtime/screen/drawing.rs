@@ -13,13 +13,16 @@ use crate::view::theme::Theme;
 
 impl Screen {
     pub(super) fn draw_if_due(&mut self) {
+        if self.reader.is_none() {
+            return;
+        }
         let Some(due) = self.pace.due() else {
             if !self.extra.is_empty() && self.writer.is_idle() {
                 let _ = self.writer.write(std::mem::take(&mut self.extra));
             }
             return;
         };
-        if due > self.clock.now() || !self.writer.is_idle() || self.reader.is_none() {
+        if due > self.clock.now() || !self.writer.is_idle() {
             return;
         }
         self.draw();

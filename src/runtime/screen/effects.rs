@@ -7,10 +7,11 @@
 use super::Screen;
 use crate::app::event::ShellReply;
 use crate::app::{Effect, Event};
-use crate::domain::LinkState;
+use crate::domain::{AccountId, ConversationId, LinkState};
 use crate::runtime::doctor::{self, Finding, Report, Section};
+use crate::runtime::editor::Editing;
 use crate::runtime::engine::Inner;
-use crate::runtime::{desktop, editor, setup, terminal};
+use crate::runtime::{desktop, setup, terminal};
 use crate::text::SafeText;
 use crate::view;
 use std::io;
@@ -68,12 +69,7 @@ impl Screen {
                 conversation,
                 text,
             } => {
-                let text = self.edit(&text).await;
-                self.engine.apply(Event::Shell(ShellReply::Edited {
-                    account,
-                    conversation,
-                    text,
-                }));
+                self.edit(account, conversation, &text).await;
             }
             Effect::CopySelection => {
                 if let Some(text) = self.selected_text() {
@@ -199,22 +195,65 @@ impl Screen {
             .collect()
     }
 
-    /// The person's editor on a private file; none when it failed or the text is gone.
-    async fn edit(&mut self, text: &str) -> Option<String> {
+    /// Gives the terminal to the person's editor. The loop goes on meanwhile: links stay up, and a
+    /// signal is heard.
+    async fn edit(&mut self, account: AccountId, conversation: ConversationId, text: &str) {
         drop(self.reader.take());
         self.writer.written().await;
         terminal::restore();
         let dir = self.engine.surroundings().paths.state.join("edit");
-        let text = text.to_owned();
-        let edited = tokio::task::spawn_blocking(move || editor::edit(&dir, &text)).await;
-        self.retake();
-        match edited {
-            Ok(Ok(text)) => Some(text),
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "the editor failed");
-                None
+        match Editing::start(&dir, text) {
+            Ok(editing) => {
+                self.edited = Some(Edited {
+                    account,
+                    conversation,
+                    editing,
+                });
             }
-            Err(_) => None,
+            Err(error) => {
+                self.retake();
+                self.tell_edited(account, conversation, Err(error));
+            }
         }
     }
+
+    /// The editor has ended.
+    pub(super) fn take_edited(&mut self, text: io::Result<String>) {
+        let Some(edited) = self.edited.take() else {
+            return;
+        };
+        self.retake();
+        self.tell_edited(edited.account, edited.conversation, text);
+    }
+
+    /// Ends the editor of a person who has gone; what they had saved is the draft.
+    pub(super) async fn leave_editor(&mut self) {
+        if let Some(edited) = self.edited.take() {
+            let text = edited.editing.stop().await;
+            self.tell_edited(edited.account, edited.conversation, text);
+        }
+    }
+
+    fn tell_edited(
+        &mut self,
+        account: AccountId,
+        conversation: ConversationId,
+        text: io::Result<String>,
+    ) {
+        let text = text
+            .inspect_err(|error| tracing::warn!(%error, "the editor failed"))
+            .ok();
+        self.engine.apply(Event::Shell(ShellReply::Edited {
+            account,
+            conversation,
+            text,
+        }));
+    }
+}
+
+/// A draft that is with the person's editor.
+pub(super) struct Edited {
+    account: AccountId,
+    conversation: ConversationId,
+    pub(super) editing: Editing,
 }
