@@ -5,6 +5,8 @@
 
 #[path = "support/scene.rs"]
 mod scene;
+#[path = "screens/strips.rs"]
+mod strips;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -16,7 +16,7 @@ use crate::text::SafeText;
 use links::to_reopen;
 use std::collections::BTreeSet;
 
-pub use links::{on_link, waits};
+pub use links::{attend, on_link, waits};
 
 // Directory
 

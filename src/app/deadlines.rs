@@ -110,10 +110,9 @@ fn turning(state: &State) -> Option<Duration> {
         .accounts
         .iter()
         .any(|of| matches!(of.account.link, LinkState::Connecting | LinkState::Syncing));
-    let counts_down = state
-        .accounts
-        .iter()
-        .any(|of| matches!(of.account.link, LinkState::Waiting { .. }));
+    let counts_down = state.accounts.iter().any(|of| {
+        of.account.silent_since.is_some() || matches!(of.account.link, LinkState::Waiting { .. })
+    });
     if runs || connects {
         Some(if state.settings.reduced_motion {
             SECOND
@@ -123,7 +122,7 @@ fn turning(state: &State) -> Option<Duration> {
             SPINNER
         })
     } else if counts_down {
-        // Seconds until the next attempt.
+        // Seconds until the next attempt, or since the last frame.
         Some(SECOND)
     } else {
         None

@@ -114,6 +114,8 @@ pub enum LinkChange {
     Disconnect,
     /// Do not wait for the next attempt.
     RetryNow,
+    /// The person acts: look soon whether it lives.
+    Attend,
 }
 
 /// The file behind a transfer.
@@ -135,7 +137,8 @@ pub enum TransferFile {
 pub enum OpenTarget {
     /// Checked against the list of schemes by the shell again.
     Link(String),
-    File(PathBuf),
+    /// A file by its path, and its name for the person: the one in the cache says nothing.
+    File { path: PathBuf, name: SafeText },
 }
 
 /// What the account wizard does.

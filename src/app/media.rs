@@ -142,7 +142,7 @@ pub fn save(state: &mut State, now: Moment, account: &AccountId, id: &Attachment
 fn act(then: MediaThen, path: PathBuf, name: SafeText) -> Vec<Effect> {
     match then {
         MediaThen::Show => Vec::new(),
-        MediaThen::Open => vec![Effect::OpenExternal(OpenTarget::File(path))],
+        MediaThen::Open => vec![Effect::OpenExternal(OpenTarget::File { path, name })],
         MediaThen::Save => vec![Effect::SaveFile { from: path, name }],
     }
 }

@@ -183,6 +183,20 @@ pub enum PictureChoice {
     Off,
 }
 
+impl PictureChoice {
+    /// The choice by its name in the configuration; any other is left to the terminal.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "kitty" => Self::Kitty,
+            "iterm2" => Self::Iterm,
+            "sixel" => Self::Sixel,
+            "blocks" => Self::Blocks,
+            "off" => Self::Off,
+            _ => Self::Auto,
+        }
+    }
+}
+
 /// What the person can switch.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
@@ -276,6 +290,8 @@ pub struct AccountState {
     pub link_since: Option<Moment>,
     /// Since when commands may be sent over the present link.
     pub ready_since: Option<Moment>,
+    /// When the driver was last told that the person acts.
+    pub attended: Option<Moment>,
     /// Links that came to stand so far.
     pub links: u32,
     /// The shell's delay before the next attempt began here, for the words in the sidebar.
@@ -523,6 +539,7 @@ impl AccountState {
                 capabilities: crate::domain::Capabilities::default(),
                 health: None,
                 last_frame: None,
+                silent_since: None,
                 latency_ms: None,
             },
             conversations: BTreeMap::new(),
@@ -543,6 +560,7 @@ impl AccountState {
             unproven: Vec::new(),
             link_since: None,
             ready_since: None,
+            attended: None,
             links: 0,
             last_failure: None,
             missed: Missed::default(),

@@ -18,7 +18,11 @@ pub fn update(state: &mut State, now: Moment, event: Event) -> Vec<Effect> {
     state.now = now;
     match event {
         Event::Terminal(event) => {
-            let effects = terminal(state, now, event);
+            let acts = matches!(event, TerminalEvent::Key(_) | TerminalEvent::Paste(_));
+            let mut effects = terminal(state, now, event);
+            if acts {
+                effects.extend(accounts::attend(state, now));
+            }
             after_keys(state, now, effects)
         }
         Event::Pointer { mouse, target } => {

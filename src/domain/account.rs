@@ -19,6 +19,8 @@ pub struct Account {
     pub health: Option<SafeText>,
     /// When the last frame came in; none before the first.
     pub last_frame: Option<Moment>,
+    /// The server owes an answer and nothing came since then; none while the link lives.
+    pub silent_since: Option<Moment>,
     /// Round trip of the last heartbeat.
     pub latency_ms: Option<u64>,
 }

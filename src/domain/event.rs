@@ -13,6 +13,7 @@ use super::ids::{
 };
 use super::message::{Footer, IncomingMessage, TextPatch};
 use super::model::{Effort, ModelCatalog, ModelChoice, Profile, Scope};
+use super::moment::Moment;
 use super::notice::Notice;
 use super::run::{RunOutcome, RunPhase};
 use super::todo::Todo;
@@ -81,6 +82,11 @@ pub enum LinkEvent {
     /// A frame came in; `latency_ms` when it answered a heartbeat.
     Heard {
         latency_ms: Option<u64>,
+    },
+    /// The server was asked for a sign of life and gave none; nothing came since then. `Heard` ends
+    /// it, and so does the end of the link.
+    Silent {
+        since: Moment,
     },
     CatalogLoaded(Vec<SlashCommand>),
 }

@@ -54,6 +54,9 @@ pub enum Input {
     },
     /// The secret was read anew.
     SecretRenewed(Secret),
+    /// The person acts on this account, so it matters now whether the link lives. Comes at most once
+    /// a second.
+    PersonActed,
     /// The end of what the process at the other end wrote on standard error.
     Log(String),
     /// The moment given by `Driver::deadline` has come.

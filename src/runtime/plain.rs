@@ -11,9 +11,9 @@ use crate::app::event::Signal;
 use crate::app::screen::overlay::Overlay;
 use crate::app::screen::viewport::{Anchor, LayoutFacts};
 use crate::app::screen::{Target, decision, popups};
-use crate::app::{Action, Effect, Event, actions};
+use crate::app::{Action, Effect, Event, accounts, actions};
 use crate::input::{Modifiers, MouseButton, MouseEvent, MouseKind};
-use crate::view::plain::{Narrator, Page, page};
+use crate::view::plain::{Narrator, Page, link_word, page};
 use std::io::{BufRead, IsTerminal};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -298,7 +298,9 @@ impl Front {
             {
                 here.composer.put(&text, text.len());
             }
-            actions::perform(state, now, Action::Send)
+            let mut effects = actions::perform(state, now, Action::Send);
+            effects.extend(accounts::attend(state, now));
+            effects
         });
     }
 
@@ -392,16 +394,7 @@ impl Front {
             None => "No conversation is chosen.\n".to_owned(),
         };
         for of in &state.accounts {
-            let link = match &of.account.link {
-                crate::domain::LinkState::Ready => "online",
-                crate::domain::LinkState::Off => "off",
-                crate::domain::LinkState::Connecting | crate::domain::LinkState::Syncing => {
-                    "connecting"
-                }
-                crate::domain::LinkState::Waiting { .. } => "no connection",
-                crate::domain::LinkState::Refused { .. } => "refused",
-                crate::domain::LinkState::NeedsLogin(_) => "sign in first",
-            };
+            let link = link_word(of);
             text.push_str(&format!(
                 "{}: {link}, {} conversations\n",
                 of.account.label,

@@ -96,6 +96,8 @@ pub(crate) struct Canvas<'a> {
     pub pictures: &'a mut Vec<super::picture::DrawnRow>,
     /// Frames are left out, so that the terminal's own selection copies text only.
     pub is_bare: bool,
+    /// Where the popup stands.
+    pub popup: Option<Rect>,
 }
 
 /// Cells that belong to a link.

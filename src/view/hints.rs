@@ -3,7 +3,7 @@
 
 use super::canvas::{self, Canvas, Row, wrap};
 use super::item::Scene;
-use super::sidebar::link_mark;
+use super::sidebar::{link_mark, silence_ms};
 use super::theme::Role;
 use super::words;
 use crate::app::Action;
@@ -122,29 +122,78 @@ pub(crate) fn following(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
     }
 }
 
-/// Words that go by themselves, newest lowest, in the upper right corner of an area.
+/// Rows that one of them takes at most.
+const TOAST_ROWS: usize = 4;
+
+/// Words that go by themselves, newest lowest, in the upper right corner of an area, or beside the
+/// popup that stands there.
 pub(crate) fn toasts(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
     let g = canvas.glyphs;
-    let most = area.width.saturating_sub(8).min(56);
+    let most = usize::from(area.width.saturating_sub(8).clamp(8, 56));
+    let mut shown: Vec<(Severity, Vec<String>)> = state
+        .screen
+        .toasts
+        .iter()
+        .rev()
+        .take(4)
+        .rev()
+        .map(|toast| {
+            let mut lines = wrap(toast.text.as_str(), most);
+            lines.truncate(TOAST_ROWS);
+            (toast.severity, lines)
+        })
+        .collect();
     let mut y = area.y + 1;
-    for toast in state.screen.toasts.iter().rev().take(4).rev() {
-        let lines = wrap(toast.text.as_str(), usize::from(most.max(8)));
-        let shown = lines.len().min(4);
-        let wide = lines.iter().map(|line| width(line)).max().unwrap_or(0);
-        let wide = u16::try_from(wide).unwrap_or(most).min(most) + 6;
-        let height = u16::try_from(shown).unwrap_or(1);
-        if y + height > area.bottom() || wide > area.width {
+    if let Some(popup) = canvas.popup
+        && stack(&shown, area, y).intersects(popup)
+    {
+        let screen = canvas.buffer.area;
+        let above = popup.y.saturating_sub(screen.y);
+        let below = screen.bottom().saturating_sub(popup.bottom());
+        while shown.len() > 1 && stack(&shown, area, y).height > above.max(below) {
+            shown.remove(0);
+        }
+        let height = stack(&shown, area, y).height;
+        y = if area.y + height <= popup.y {
+            popup.y - height
+        } else if height <= below {
+            popup.bottom()
+        } else {
+            // The newest in what room there is; the screen is never so small that there is none.
+            let lines = usize::from(above.max(below).max(1));
+            if let (Some((_, words)), Some(toast)) = (shown.last_mut(), state.screen.toasts.last())
+            {
+                let mut whole = wrap(toast.text.as_str(), most);
+                let rest = whole.split_off(lines.saturating_sub(1).min(whole.len()));
+                whole.push(canvas::cut(&rest.join(" "), most, g));
+                *words = whole;
+            }
+            if above > below {
+                screen.y
+            } else {
+                popup.bottom()
+            }
+        };
+    }
+    let bottom = match canvas.popup {
+        Some(_) => canvas.buffer.area.bottom(),
+        None => area.bottom(),
+    };
+    for (severity, lines) in shown {
+        let wide = toast_width(&lines);
+        let height = u16::try_from(lines.len()).unwrap_or(1);
+        if y + height > bottom || wide > area.width {
             break;
         }
         let spot = Rect::new(area.right() - wide - 1, y, wide, height);
         canvas.fill(spot, Role::Popup);
-        let (mark, role) = match toast.severity {
+        let (mark, role) = match severity {
             Severity::Done => (g.check, Role::Good),
             Severity::Info => (g.dot, Role::Info),
             Severity::Warning => (g.decision, Role::Warning),
             Severity::Error => (g.cross, Role::Danger),
         };
-        for (line, text) in lines.iter().take(shown).enumerate() {
+        for (line, text) in lines.iter().enumerate() {
             let y = y + u16::try_from(line).unwrap_or(0);
             canvas.put(spot.x, y, g.rail, 1, role);
             canvas.put(
@@ -158,6 +207,26 @@ pub(crate) fn toasts(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
         canvas.put(spot.x + 2, y, mark, 1, role);
         y += height + 1;
     }
+}
+
+/// The cells of a toast with its mark and its edges.
+fn toast_width(lines: &[String]) -> u16 {
+    let wide = lines.iter().map(|line| width(line)).max().unwrap_or(0);
+    u16::try_from(wide).unwrap_or(u16::MAX).saturating_add(6)
+}
+
+/// What toasts take at the right edge of an area, from a row on, with a blank row between them.
+fn stack(toasts: &[(Severity, Vec<String>)], area: Rect, y: u16) -> Rect {
+    let lines = |(_, lines): &(Severity, Vec<String>)| u16::try_from(lines.len()).unwrap_or(1);
+    let blanks = u16::try_from(toasts.len().saturating_sub(1)).unwrap_or(0);
+    let wide = toasts.iter().map(|(_, lines)| toast_width(lines)).max();
+    let wide = wide.unwrap_or(0).min(area.width.saturating_sub(1));
+    Rect::new(
+        area.right() - wide - 1,
+        y,
+        wide,
+        toasts.iter().map(lines).sum::<u16>() + blanks,
+    )
 }
 
 /// What is wrong with the link of the account on screen, and what can be done, in so many columns.
@@ -217,16 +286,26 @@ fn link_row(scene: &Scene<'_>) -> Option<Row> {
             };
             (hint.to_owned(), (Action::SignIn, "signs in"))
         }
-        LinkState::Off
-        | LinkState::Connecting
-        | LinkState::Syncing
-        | LinkState::Ready
-        | LinkState::Refused { .. } => return None,
+        LinkState::Syncing | LinkState::Ready => {
+            let ms = silence_ms(scene.account, scene.state)?;
+            let text = format!("no answer from the server for {}", words::age(ms));
+            (text, (Action::RetryNow, "dials anew"))
+        }
+        LinkState::Off | LinkState::Connecting | LinkState::Refused { .. } => return None,
+    };
+    // The command is shorter than the way through the palette, and the reason needs the room.
+    let keys = match does.0 {
+        Action::RetryNow => scene
+            .state
+            .keymap
+            .hint(Action::RetryNow, context(scene.state))
+            .unwrap_or_else(|| "/connect".to_owned()),
+        action => way_to(scene.state, action),
     };
     let row = Row::of(format!("{mark} "), role)
         .and(text.replace('\n', " "), Role::Muted)
         .indented(2)
-        .right(way_to(scene.state, does.0), Role::Key)
+        .right(keys, Role::Key)
         .right(format!(" {}", does.1), Role::Muted);
     Some(row)
 }

@@ -113,6 +113,7 @@ pub fn draw(state: &State, memo: &mut Memo, theme: &Theme, buffer: &mut Buffer) 
         links: &mut links,
         pictures: &mut pictures,
         is_bare: state.screen.is_bare,
+        popup: None,
     };
     canvas.fill(area, Role::Background);
     let mut drawn = Drawn::default();
@@ -270,7 +271,14 @@ fn nowhere(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
         crate::app::actions::nowhere(state)
     };
     let middle = area.y + area.height / 2;
-    canvas.put_middle(area, middle, &word, Role::Muted);
+    // The popups of the first start say it themselves, and would leave fragments of it in sight.
+    let is_said = matches!(
+        state.screen.overlays.last(),
+        Some(Overlay::Welcome { .. } | Overlay::Wizard(_))
+    );
+    if !is_said {
+        canvas.put_middle(area, middle, &word, Role::Muted);
+    }
     // An account that was refused is why there is nothing to go to.
     let mut y = middle + 2;
     for (at, account) in state.accounts.iter().enumerate() {

@@ -57,6 +57,11 @@ pub(crate) fn link_mark(
     match &account.account.link {
         LinkState::Off => (g.off, Role::Muted, "off".to_owned()),
         LinkState::Connecting => (g.connecting, Role::Warning, "connecting".to_owned()),
+        LinkState::Syncing | LinkState::Ready if account.account.silent_since.is_some() => {
+            let ms = silence_ms(account, state).unwrap_or(0);
+            let word = format!("no answer for {}", words::age(ms));
+            (g.silent, Role::Warning, word)
+        }
         LinkState::Syncing => (g.connecting, Role::Info, "catching up".to_owned()),
         LinkState::Ready => match &account.account.health {
             Some(health) => (g.ready, Role::Warning, health.to_string()),
@@ -70,6 +75,12 @@ pub(crate) fn link_mark(
         LinkState::Refused { .. } => (g.refused, Role::Danger, "refused".to_owned()),
         LinkState::NeedsLogin(_) => (g.login, Role::Waiting, "sign in".to_owned()),
     }
+}
+
+/// For how long a server that was asked for a sign of life has given none.
+pub(crate) fn silence_ms(account: &AccountState, state: &State) -> Option<u64> {
+    let since = account.account.silent_since?;
+    Some(state.now.mono_ms.saturating_sub(since.mono_ms))
 }
 
 /// Draws the sidebar.

@@ -639,6 +639,7 @@ impl World {
                         self.dial_at = Some(self.now);
                     }
                 }
+                LinkChange::Attend => self.drive(Input::PersonActed),
                 LinkChange::Disconnect => {}
             },
             _ => {}

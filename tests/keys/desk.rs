@@ -429,11 +429,13 @@ pub fn say(effect: &Effect, words: &mut Vec<String>) {
         }
         Effect::InspectFile { path } => words.push(format!("look at {}", path.display())),
         Effect::OpenExternal(OpenTarget::Link(link)) => words.push(format!("open {link}")),
-        Effect::Link { change, .. } => words.push(match change {
-            LinkChange::Connect => "connect".to_owned(),
-            LinkChange::Disconnect => "disconnect".to_owned(),
-            LinkChange::RetryNow => "retry".to_owned(),
-        }),
+        Effect::Link { change, .. } => match change {
+            LinkChange::Connect => words.push("connect".to_owned()),
+            LinkChange::Disconnect => words.push("disconnect".to_owned()),
+            LinkChange::RetryNow => words.push("retry".to_owned()),
+            // Goes along with whatever is typed.
+            LinkChange::Attend => {}
+        },
         Effect::RedrawAll => words.push("draw everything".to_owned()),
         Effect::Suspend => words.push("suspend".to_owned()),
         Effect::Quit { code } => words.push(format!("quit {code}")),

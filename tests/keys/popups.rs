@@ -350,7 +350,7 @@ fn a_file_in_the_list_is_opened_by_a_click() {
     assert_eq!((desk.popup(), desk.labels().len()), ("media", 1));
     desk.click(MouseKind::Down(MouseButton::Left), Target::OverlayRow(0));
     let opens = desk.effects.iter().any(|effect| {
-        matches!(effect, Effect::OpenExternal(OpenTarget::File(path)) if path.ends_with("core.bin"))
+        matches!(effect, Effect::OpenExternal(OpenTarget::File { path, .. }) if path.ends_with("core.bin"))
     });
     assert!(opens, "{:?}", desk.effects);
 }

@@ -558,6 +558,8 @@ pub fn outputs(lab: &mut Lab, line: &str) -> Vec<Output> {
             lab.input(Input::Deadline)
         }
         "secret" => lab.input(Input::SecretRenewed(Secret::new(rest.to_owned()))),
+        // The person types.
+        "acted" => lab.input(Input::PersonActed),
         "log" => lab.input(Input::Log(words(rest).concat())),
         "http" => {
             let (_, rest) = rest.split_once(' ').unwrap();
@@ -1020,6 +1022,9 @@ fn topic_line(topic: &Topic) -> String {
             },
             LinkEvent::Heard { latency_ms } => {
                 format!("heard{}", optional("latency_ms", *latency_ms))
+            }
+            LinkEvent::Silent { since } => {
+                format!("silent since={}", since.mono_ms)
             }
             LinkEvent::CatalogLoaded(catalog) => {
                 let mut line = format!("catalog of {}", catalog.len());

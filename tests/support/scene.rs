@@ -161,6 +161,7 @@ pub fn account(name: &str, label: &str, link: LinkState) -> AccountState {
         },
         health: None,
         last_frame: Some(before(2)),
+        silent_since: None,
         latency_ms: Some(38),
     };
     state

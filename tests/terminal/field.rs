@@ -93,30 +93,42 @@ fn row_4_what_waits_elsewhere_is_counted_here_and_its_age_grows() {
 }
 
 #[test]
-fn row_6_a_frozen_server_stops_no_key_and_loses_no_draft() {
-    let home = tempfile::tempdir().unwrap();
-    let served = Served::start(home.path(), "127.0.0.1:0", &["speed=300"]);
-    add_account(home.path(), "here", served.gateway("pheby"));
-    let chat = || {
-        let mut command = program(home.path(), &["--no-keyring"]);
-        command.env("TRIALOGUE_SECRET_HERE", &served.gateway("pheby").secret);
-        Pty::start(command, 120, 40)
-    };
-    let mut pty = chat();
-    pty.wait_for("online");
-    pty.wait_for("Welcome");
-    served.freeze();
-    for word in ["words ", "while ", "nothing ", "answers"] {
-        pty.send(word);
-        pty.wait_for(word.trim());
+fn row_6_a_frozen_server_stops_no_key_is_told_within_ten_seconds_and_loses_no_draft() {
+    for protocol in ["iris", "pheby"] {
+        let home = tempfile::tempdir().unwrap();
+        let served = Served::start(home.path(), "127.0.0.1:0", &["speed=300"]);
+        add_account(home.path(), "here", served.gateway(protocol));
+        let chat = || {
+            let mut command = program(home.path(), &["--no-keyring"]);
+            command.env("TRIALOGUE_SECRET_HERE", &served.gateway(protocol).secret);
+            Pty::start(command, 120, 40)
+        };
+        let mut pty = chat();
+        pty.wait_for("online");
+        pty.wait_for("message ");
+        served.freeze();
+        let frozen = Instant::now();
+        for word in ["words ", "while ", "nothing "] {
+            pty.send(word);
+            pty.wait_for(word.trim());
+        }
+        pty.wait_for("no answer from the server");
+        assert!(frozen.elapsed() < Duration::from_secs(10), "{protocol}");
+        // It goes as it came, and the link is the same.
+        served.thaw();
+        pty.wait_gone("no answer");
+        pty.wait_for("online");
+        served.freeze();
+        pty.send("answers");
+        pty.wait_for("words while nothing answers");
+        // A draft is on disk a quarter of a second after it was changed.
+        let data = home.path().join("data");
+        wait_for_bytes(&data, b"words while nothing answers");
+        pty.kill();
+        let again = chat();
+        again.wait_for("words while nothing answers");
+        served.thaw();
     }
-    // A draft is on disk a quarter of a second after it was changed.
-    let data = home.path().join("data");
-    wait_for_bytes(&data, b"words while nothing answers");
-    pty.kill();
-    let again = chat();
-    again.wait_for("words while nothing answers");
-    served.thaw();
 }
 
 /// Waits until some file of a folder holds these bytes.

@@ -1,10 +1,11 @@
 //! What rings, what counts, what is read.
 
 use crate::desk::*;
+use trialogue::app::effect::LinkChange;
 use trialogue::app::event::StoreReply;
 use trialogue::app::{Effect, Event};
 use trialogue::domain::*;
-use trialogue::input::TerminalEvent;
+use trialogue::input::{Chord, TerminalEvent};
 
 fn agent(remote: &str, text: &str) -> IncomingMessage {
     said(remote, Author::Assistant, text)
@@ -399,4 +400,50 @@ fn the_title_counts_what_waits_and_what_is_unread() {
         trialogue::app::attention::title(&desk.state).as_str(),
         "!1 (1) main · work - trialogue"
     );
+}
+
+#[test]
+fn the_driver_is_told_that_the_person_acts_once_a_second_and_only_where_there_is_a_link() {
+    let told = |desk: &mut Desk| {
+        let key = TerminalEvent::Key(Chord::parse("x").unwrap());
+        desk.event(Event::Terminal(key));
+        let told = Effect::Link {
+            account: account_id(),
+            change: LinkChange::Attend,
+        };
+        std::mem::take(&mut desk.effects).contains(&told)
+    };
+    let mut desk = Desk::new();
+    assert!(told(&mut desk));
+    desk.pass(500);
+    assert!(!told(&mut desk));
+    desk.pass(500);
+    assert!(told(&mut desk));
+    // Looking away and coming back is no work with the account.
+    desk.pass(5_000);
+    look_away(&mut desk);
+    assert!(desk.effects.is_empty(), "{:?}", desk.effects);
+    desk.disconnect();
+    assert!(!told(&mut desk));
+}
+
+#[test]
+fn a_silence_is_counted_by_the_second_until_something_comes() {
+    let mut desk = Desk::new();
+    let silent = |desk: &mut Desk| {
+        let since = desk.now;
+        desk.pass(8_000);
+        desk.live(Topic::Link(LinkEvent::Silent { since }));
+        assert_eq!(desk.work().account.silent_since, Some(since));
+        let next = trialogue::app::deadlines::next(&desk.state).unwrap();
+        assert!(next.mono_ms - desk.now.mono_ms <= 1_000);
+    };
+    silent(&mut desk);
+    desk.live(Topic::Link(LinkEvent::Heard { latency_ms: None }));
+    assert_eq!(desk.work().account.silent_since, None);
+    assert_eq!(trialogue::app::deadlines::next(&desk.state), None);
+    // The end of the link is another thing to say.
+    silent(&mut desk);
+    desk.disconnect();
+    assert_eq!(desk.work().account.silent_since, None);
 }

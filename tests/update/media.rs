@@ -90,7 +90,10 @@ fn the_file_is_opened_before_the_command_leaves_and_then_opened_outside() {
     );
     assert_eq!(
         desk.effects,
-        [Effect::OpenExternal(OpenTarget::File("/cache/f".into()))]
+        [Effect::OpenExternal(OpenTarget::File {
+            path: "/cache/f".into(),
+            name: "f".into(),
+        })]
     );
     // The next time it is here already.
     desk.commands.clear();

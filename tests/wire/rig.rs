@@ -94,7 +94,7 @@ impl Driver for Scripted {
             Input::UploadEnd { size, .. } => Told::End(size),
             Input::ToolFinished { result, .. } => Told::Tool(result),
             Input::SecretRenewed(secret) => Told::Secret(secret.expose().to_owned()),
-            Input::Deadline | Input::Log(_) => return,
+            Input::Deadline | Input::PersonActed | Input::Log(_) => return,
         };
         let _ = self.told.send(told);
     }

@@ -1,6 +1,6 @@
 //! The link of an account: what changes with it, and what is asked for when it stands again.
 
-use super::super::effect::Effect;
+use super::super::effect::{Effect, LinkChange};
 use super::super::screen::overlay::{Confirmed, Overlay};
 use super::super::state::{Conversation, Pending, Redraw, State};
 use super::super::{commands, outbox, windows};
@@ -9,9 +9,12 @@ use crate::domain::{
     AccountId, Command, ConversationId, Delivery, LinkEvent, LinkState, LoginNeed, Moment, Severity,
 };
 use crate::text::SafeText;
+use std::time::Duration;
 
 /// Conversations asked for again after a reconnect besides the one on screen.
 const REOPENED: usize = 12;
+/// While the person types, the driver is told no more often.
+const ATTEND_EVERY: Duration = Duration::from_secs(1);
 
 /// Takes one event about the link.
 pub fn on_link(
@@ -46,6 +49,14 @@ pub fn on_link(
         LinkEvent::Heard { latency_ms } => {
             of.account.last_frame = Some(now);
             of.account.latency_ms = latency_ms.or(of.account.latency_ms);
+            if of.account.silent_since.take().is_some() {
+                state.redraw(Redraw::Now);
+            }
+            Vec::new()
+        }
+        LinkEvent::Silent { since } => {
+            of.account.silent_since = Some(since);
+            state.redraw(Redraw::Now);
             Vec::new()
         }
         LinkEvent::CatalogLoaded(catalog) => {
@@ -65,6 +76,7 @@ fn changed(state: &mut State, now: Moment, account: &AccountId, link: LinkState)
         return Vec::new();
     }
     let before = std::mem::replace(&mut of.account.link, link.clone());
+    of.account.silent_since = None;
     if let LinkState::Refused { reason } | LinkState::Waiting { reason, .. } = &link {
         of.last_failure = Some(reason.clone());
     }
@@ -121,6 +133,24 @@ fn changed(state: &mut State, now: Moment, account: &AccountId, link: LinkState)
     effects.extend(outbox::release_all(state, now, account));
     effects.extend(focus_first(state, now));
     effects
+}
+
+/// The person acts: the driver of the account on screen is told, so that a link that died without a
+/// word is noticed while somebody relies on it.
+pub fn attend(state: &mut State, now: Moment) -> Option<Effect> {
+    let account = state.focus.as_ref()?.0.clone();
+    let of = state.account_mut(&account)?;
+    let was_just_told = of
+        .attended
+        .is_some_and(|attended| now.since(attended) < ATTEND_EVERY);
+    if !of.is_ready() || was_just_told {
+        return None;
+    }
+    of.attended = Some(now);
+    Some(Effect::Link {
+        account,
+        change: LinkChange::Attend,
+    })
 }
 
 /// Takes away the question whether a page to sign in at is to be opened: it is not needed any more.

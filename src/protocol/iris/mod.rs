@@ -492,6 +492,7 @@ impl Driver for Iris {
                 self.on_transfer_failed(now, transfer, reason);
             }
             Input::SecretRenewed(secret) => self.renew_secret(now, secret),
+            Input::PersonActed => self.attend(now),
             Input::Deadline => self.on_deadline(now),
             // There is no HTTP, no process and no local tool in this protocol.
             Input::HttpReply(_) | Input::ToolFinished { .. } | Input::Log(_) => {}

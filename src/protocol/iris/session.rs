@@ -359,6 +359,10 @@ impl Iris {
         }
     }
 
+    pub(super) fn attend(&mut self, now: Moment) {
+        self.session.heartbeat.attend(now);
+    }
+
     pub(super) fn beat(&mut self, now: Moment) {
         if let Stage::WaitingForSecret { until } = self.session.stage
             && until.mono_ms <= now.mono_ms
@@ -375,6 +379,7 @@ impl Iris {
                 let ping = Request::Ping { ts: now.wall_ms };
                 self.write(id, "ping", &Address::default(), ping);
             }
+            Beat::Silent(since) => self.say(Topic::Link(LinkEvent::Silent { since })),
             Beat::Dead => self.close(Retry::Backoff),
         }
     }

@@ -506,8 +506,11 @@ impl Driver for Omi {
             Input::UploadChunk { transfer, bytes } => self.on_picture_bytes(transfer, &bytes),
             Input::UploadEnd { transfer, .. } => self.on_picture_end(now, transfer),
             Input::TransferFailed { transfer, reason } => self.on_picture_lost(transfer, &reason),
-            // There is no HTTP beside a process, and its files are here already.
-            Input::HttpReply(_) | Input::TransferDone { .. } | Input::Log(_) => {}
+            // There is no HTTP beside a process, its files are here already, and it knows no ping.
+            Input::HttpReply(_)
+            | Input::TransferDone { .. }
+            | Input::PersonActed
+            | Input::Log(_) => {}
         }
     }
 

@@ -491,6 +491,7 @@ impl Driver for Pheby {
             Input::TransferDone { transfer, size, .. } => self.on_transfer_done(transfer, size),
             Input::TransferFailed { transfer, reason } => self.on_transfer_failed(transfer, reason),
             Input::SecretRenewed(secret) => self.renew_secret(now, secret),
+            Input::PersonActed => self.attend(now),
             Input::Deadline => self.on_deadline(now),
             // Files go over HTTP and there are no local tools in this protocol.
             Input::UploadChunk { .. }

@@ -170,6 +170,10 @@ impl Pheby {
         }
     }
 
+    pub(super) fn attend(&mut self, now: Moment) {
+        self.session.heartbeat.attend(now);
+    }
+
     pub(super) fn beat(&mut self, now: Moment) {
         if let Stage::WaitingForSecret { until } = self.session.stage
             && until.mono_ms <= now.mono_ms
@@ -183,6 +187,7 @@ impl Pheby {
         match self.session.heartbeat.beat(now) {
             Beat::Nothing => {}
             Beat::Ping => self.write(&Request::Ping, None),
+            Beat::Silent(since) => self.say(Topic::Link(LinkEvent::Silent { since })),
             Beat::Dead => self.close(Retry::Backoff),
         }
     }

@@ -175,25 +175,23 @@ impl Engine {
     fn change_link(&mut self, account: &AccountId, change: LinkChange) {
         match change {
             LinkChange::Connect => self.start_session(account),
-            LinkChange::Disconnect | LinkChange::RetryNow => {
-                let input = if change == LinkChange::Disconnect {
-                    SessionInput::Disconnect
-                } else {
-                    SessionInput::RetryNow
-                };
-                match self.sessions.get(account) {
-                    Some(session) => {
-                        let _ = session.try_send(input);
-                    }
-                    None if change == LinkChange::RetryNow => self.start_session(account),
-                    None => {}
-                }
+            LinkChange::RetryNow if !self.sessions.contains_key(account) => {
+                self.start_session(account);
             }
+            LinkChange::RetryNow => self.tell_session(account, SessionInput::RetryNow),
+            LinkChange::Disconnect => self.tell_session(account, SessionInput::Disconnect),
+            LinkChange::Attend => self.tell_session(account, SessionInput::Attend),
+        }
+    }
+
+    fn tell_session(&self, account: &AccountId, input: SessionInput) {
+        if let Some(session) = self.sessions.get(account) {
+            let _ = session.try_send(input);
         }
     }
 
     fn open_external(&mut self, target: OpenTarget) {
-        let what = match target {
+        let (what, name) = match target {
             OpenTarget::Link(link) => {
                 if let Some(why) = desktop::refuse_link(&link) {
                     self.apply(Event::Shell(ShellReply::Opened {
@@ -202,15 +200,16 @@ impl Engine {
                     }));
                     return;
                 }
-                link
+                let name = SafeText::label(&link);
+                (link, name)
             }
-            OpenTarget::File(path) => path.to_string_lossy().into_owned(),
+            OpenTarget::File { path, name } => (path.to_string_lossy().into_owned(), name),
         };
         self.work(move || ShellReply::Opened {
             error: desktop::open_external(&what)
                 .err()
                 .map(|error| SafeText::label(&error)),
-            what: SafeText::label(&what),
+            what: name,
         });
     }
 

@@ -90,6 +90,8 @@ pub enum SessionInput {
     Disconnect,
     /// Dials now instead of waiting.
     RetryNow,
+    /// The person acts: the driver looks whether the link lives.
+    Attend,
     /// The person gave a new secret: it is used from now on, and the link is made anew.
     Secret(Secret),
     /// Whether redacted frames are reported for the inspector; those of the last minutes come first.
@@ -156,6 +158,7 @@ impl SessionHandle {
             | SessionInput::Connect
             | SessionInput::Disconnect
             | SessionInput::RetryNow
+            | SessionInput::Attend
             | SessionInput::Secret(_)
             | SessionInput::Recent(_)
             | SessionInput::Inspect { .. } => self.control.try_send(input).map_err(|_| Busy),

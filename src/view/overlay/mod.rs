@@ -101,6 +101,7 @@ fn frame(canvas: &mut Canvas<'_>, area: Rect, title: &str, columns: u16, rows: u
     let pad = padding(area);
     let outer = outline(area, columns, rows);
     canvas.frame(outer, Role::Popup, Role::PopupBorder);
+    canvas.popup = Some(outer);
     canvas.hits.add(outer, Target::Nothing);
     let title = format!(" {title} ");
     let room = outer.width.saturating_sub(4);

@@ -31,6 +31,19 @@ struct Told {
     files: Vec<AttachmentId>,
 }
 
+/// How the link of an account stands, in a word or two.
+pub fn link_word(of: &AccountState) -> &'static str {
+    match &of.account.link {
+        LinkState::Ready if of.account.silent_since.is_some() => "no answer",
+        LinkState::Ready => "online",
+        LinkState::Off => "off",
+        LinkState::Connecting | LinkState::Syncing => "connecting",
+        LinkState::Waiting { .. } => "no connection",
+        LinkState::Refused { .. } => "refused",
+        LinkState::NeedsLogin(_) => "sign in first",
+    }
+}
+
 /// Remembers what was told.
 #[derive(Clone, Debug, Default)]
 pub struct Narrator {
@@ -101,31 +114,29 @@ impl Narrator {
     fn links(&mut self, state: &State, out: &mut String) {
         for of in &state.accounts {
             let name = &of.account.label;
-            let (word, more) = match &of.account.link {
-                LinkState::Ready => ("online", String::new()),
+            let more = match &of.account.link {
+                LinkState::Ready if of.account.silent_since.is_some() => {
+                    " from the server; nothing you write is lost.".to_owned()
+                }
+                LinkState::Ready => String::new(),
                 // Before the first attempt there is nothing to tell.
                 LinkState::Off if !self.links.contains_key(&of.account.id) => continue,
-                LinkState::Off => ("off", String::new()),
+                LinkState::Off => String::new(),
                 LinkState::Connecting | LinkState::Syncing => continue,
-                LinkState::Waiting { reason, .. } => (
-                    "no connection",
-                    format!(
-                        ": {}. It is tried again.",
-                        one(reason.as_str()).trim_end_matches('.')
-                    ),
+                LinkState::Waiting { reason, .. } => format!(
+                    ": {}. It is tried again.",
+                    one(reason.as_str()).trim_end_matches('.')
                 ),
-                LinkState::Refused { reason } => ("refused", format!(": {}", one(reason.as_str()))),
+                LinkState::Refused { reason } => format!(": {}", one(reason.as_str())),
                 LinkState::NeedsLogin(need) => {
                     let url = need
                         .url
                         .as_ref()
                         .map_or_else(String::new, |url| format!(" {url}"));
-                    (
-                        "sign in first",
-                        format!(": {}{url}", one(need.hint.as_str())),
-                    )
+                    format!(": {}{url}", one(need.hint.as_str()))
                 }
             };
+            let word = link_word(of);
             if self.links.get(&of.account.id) != Some(&word) {
                 self.links.insert(of.account.id.clone(), word);
                 let _ = writeln!(out, "{name}: {word}{more}");

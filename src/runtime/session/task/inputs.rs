@@ -60,6 +60,7 @@ impl Task {
                     self.dial();
                 }
             },
+            SessionInput::Attend => self.feed(Input::PersonActed),
             SessionInput::Disconnect => {
                 self.hang_up();
                 self.tell_link(LinkState::Off);

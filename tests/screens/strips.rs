@@ -1,0 +1,137 @@
+//! What stands over the composer, in the status line, and over everything for a while.
+
+use super::*;
+
+/// The row with these words.
+fn row<'a>(shown: &'a str, words: &str) -> &'a str {
+    let found = shown.lines().find(|row| row.contains(words));
+    found.unwrap_or_else(|| panic!("{words:?} is missing:\n{shown}"))
+}
+
+fn unsent(at: u64, conversation: &str, delivery: Delivery) -> OutboxRecord {
+    OutboxRecord {
+        key: MessageKey(900 + at),
+        account: "iris".into(),
+        conversation: conversation.into(),
+        text: "and write the notes".to_owned(),
+        files: Vec::new(),
+        reply_to: None,
+        auto_thread: false,
+        delivery,
+        created_ms: NOW.wall_ms,
+        instance: 1,
+        position: at as i64,
+    }
+}
+
+#[test]
+fn a_server_that_gives_no_answer_is_named_with_the_seconds_and_a_way_out() {
+    let mut state = busy();
+    state.accounts[0].account.silent_since = Some(before(12));
+    let shown = words(&state, 120, 40);
+    assert!(
+        row(&shown, "#research  iris@home").contains("no answer for 12 s"),
+        "{shown}"
+    );
+    let strip = row(&shown, "no answer from the server for 12 s");
+    assert!(strip.ends_with("/connect dials anew"), "{strip}");
+    // On a narrow screen there is room for both.
+    let shown = words(&state, 60, 18);
+    let strip = row(&shown, "no answer from the server for 12 s");
+    assert!(strip.ends_with("/connect dials anew"), "{strip}");
+}
+
+#[test]
+fn a_message_that_waits_is_counted_in_one_place() {
+    let mut state = busy();
+    state.accounts[0].outbox = vec![unsent(0, "c-research", Delivery::Queued)];
+    let shown = words(&state, 120, 40);
+    assert!(
+        shown.contains("1 queued") && !shown.contains("unsent"),
+        "{shown}"
+    );
+    // What waits elsewhere has no strip here.
+    state.accounts[0]
+        .outbox
+        .push(unsent(1, "c-thread", Delivery::Queued));
+    state.accounts[0]
+        .outbox
+        .push(unsent(2, "c-research", Delivery::Uncertain));
+    let shown = words(&state, 120, 40);
+    assert!(
+        shown.contains("1 queued") && shown.contains("2 unsent"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_bar_of_one_row_says_how_many_lines_follow_however_long_the_first_is() {
+    let mut state = busy();
+    let command = format!("echo {}\nsecond\nthird", "long ".repeat(60));
+    state.accounts[0]
+        .decisions
+        .push(approval("d1", "c-research", &command));
+    let shown = words(&state, 80, 24);
+    let bar = row(&shown, "! approval  echo long");
+    assert!(bar.contains("… +2 lines  1 min"), "{bar}");
+    // So does the list of all that waits.
+    state.screen.overlays.push(Overlay::Attention {
+        list: List::default(),
+    });
+    let shown = words(&state, 80, 24);
+    assert!(
+        row(&shown, "▌  echo long").contains("+2 lines · research"),
+        "{shown}"
+    );
+}
+
+/// What the frame of a popup holds, with the frame.
+fn framed(shown: &str) -> Vec<String> {
+    let rows: Vec<Vec<char>> = shown.lines().map(|row| row.chars().collect()).collect();
+    let corner = |mark: char| {
+        let places = rows.iter().enumerate();
+        places
+            .filter_map(|(y, row)| Some((row.iter().position(|c| *c == mark)?, y)))
+            .next()
+            .unwrap_or_else(|| panic!("{mark} is missing:\n{shown}"))
+    };
+    let ((left, top), (right, bottom)) = (corner('╭'), corner('╯'));
+    let inside = |row: &Vec<char>| row[left..=right.min(row.len() - 1)].iter().collect();
+    rows[top..=bottom].iter().map(inside).collect()
+}
+
+fn toast(text: &str) -> Toast {
+    Toast {
+        text: safe(text),
+        severity: Severity::Done,
+        until: NOW.after(std::time::Duration::from_secs(3)),
+    }
+}
+
+#[test]
+fn words_that_go_by_themselves_cover_no_popup() {
+    let said = "Copied to the clipboard of the terminal, not confirmed.";
+    for (columns, rows) in [(40, 10), (60, 18), (80, 24), (120, 40), (200, 60)] {
+        let mut state = busy();
+        state.screen.overlays.push(Overlay::Palette {
+            filter: Line::default(),
+            list: List::default(),
+        });
+        let without = words(&state, columns, rows);
+        state.screen.toasts = vec![toast("An earlier word."), toast(said)];
+        let with = words(&state, columns, rows);
+        assert!(with.contains("Copied to the"), "{columns}x{rows}\n{with}");
+        assert_eq!(framed(&without), framed(&with), "{columns}x{rows}\n{with}");
+    }
+}
+
+#[test]
+fn the_first_popup_stands_before_nothing_else() {
+    let mut state = empty();
+    assert!(words(&state, 120, 40).contains("No account yet"));
+    state.screen.overlays.push(Overlay::Welcome {
+        list: List::default(),
+    });
+    let shown = words(&state, 120, 40);
+    assert!(!shown.contains("one."), "{shown}");
+}
