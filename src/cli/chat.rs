@@ -394,14 +394,9 @@ fn settings(global: &Global, config: &Config, place: Place) -> Settings {
         }
     }
 
-    settings.pictures = match set.pictures.as_deref() {
-        Some("kitty") => PictureChoice::Kitty,
-        Some("iterm2") => PictureChoice::Iterm,
-        Some("sixel") => PictureChoice::Sixel,
-        Some("blocks") => PictureChoice::Blocks,
-        Some("off") => PictureChoice::Off,
-        _ => PictureChoice::Auto,
-    };
+    if let Some(name) = &set.pictures {
+        settings.pictures = PictureChoice::named(name);
+    }
     if let Some(theme) = &global.theme {
         settings.theme.clone_from(theme);
     }

@@ -61,24 +61,6 @@ pub fn iso_time(at_ms: i64) -> String {
         .unwrap_or_default()
 }
 
-/// Bytes as a person reads them.
-pub fn size(bytes: u64) -> String {
-    let mut value = bytes as f64;
-    let mut unit = "bytes";
-    for next in ["KB", "MB", "GB"] {
-        if value < 1_000.0 {
-            break;
-        }
-        value /= 1_000.0;
-        unit = next;
-    }
-    if unit == "bytes" || value >= 100.0 {
-        format!("{value:.0} {unit}")
-    } else {
-        format!("{value:.1} {unit}")
-    }
-}
-
 /// Milliseconds as seconds.
 pub fn seconds(ms: u64) -> String {
     format!("{:.1} s", ms as f64 / 1_000.0)

@@ -5,7 +5,7 @@
 
 use crate::app::event::{FileFacts, ListedFile, ShellReply};
 use crate::domain::AttachmentKind;
-use crate::text::SafeText;
+use crate::text::{SafeText, size_words};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -97,7 +97,8 @@ pub(super) fn load_icon(base: &Path, path: &Path) -> Result<Arc<[u8]>, SafeText>
     let say = |what: &str| SafeText::label(&format!("{}: {what}", path.display()));
     let metadata = std::fs::metadata(&full).map_err(|error| say(&error.to_string()))?;
     if metadata.len() > LARGEST_ICON {
-        return Err(say("an icon may have 512 KiB at most"));
+        let most = size_words(LARGEST_ICON);
+        return Err(say(&format!("an icon may have {most} at most")));
     }
     let bytes = std::fs::read(&full).map_err(|error| say(&error.to_string()))?;
     let is_picture = infer::get(&bytes)

@@ -75,7 +75,8 @@ impl Group {
         );
         let output = output.map_err(|error| format!("Its output could not be read: {error}"))?;
         if output.len() as u64 > OUTPUT_LIMIT {
-            return Err("It wrote more than 4 MiB.".into());
+            let most = crate::text::size_words(OUTPUT_LIMIT);
+            return Err(format!("It wrote more than {most}."));
         }
         let status = self
             .0

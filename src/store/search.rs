@@ -14,7 +14,7 @@
 use super::fold::fold;
 use super::rows::author_of;
 use crate::domain::{AccountId, ConversationId, RemoteId, SearchHit};
-use crate::text::SafeText;
+use crate::text::{SafeText, unmarked};
 use rusqlite::{Connection, Row, params};
 use std::collections::BTreeMap;
 
@@ -299,8 +299,15 @@ fn contains_all(text: &str, terms: &[String]) -> bool {
     terms.iter().all(|term| text.contains(term.as_str()))
 }
 
-/// The part of a text around the first term in it, on one line.
+/// The part of a text around the first term in it, as plain words on one line.
 fn snippet(text: &str, terms: &[String]) -> SafeText {
+    // Somebody may look for the marks of Markdown themselves.
+    let plain = unmarked(text);
+    let text = if contains_all(&plain, terms) {
+        plain.as_str()
+    } else {
+        text
+    };
     // Characters before the find, counted in the folded text, whose characters stand nearly
     // always at the same places; being off by a few does not matter here.
     let folded = fold(text);
@@ -349,5 +356,17 @@ mod tests {
         assert!(piece.as_str().contains("needle straw"));
         assert!(piece.as_str().starts_with('…') && piece.as_str().ends_with('…'));
         assert_eq!(snippet("short", &["x".to_owned()]).as_str(), "short");
+    }
+
+    #[test]
+    fn a_snippet_shows_words_and_no_marks() {
+        let text = "| file | **size** |\n|------|------|\n| core.bin | 3 MB |";
+        let shown = |term: &str| snippet(text, &[term.to_owned()]).to_string();
+        assert_eq!(shown("core"), "file · size core.bin · 3 MB");
+        // Marks are shown to somebody who looks for them.
+        assert_eq!(
+            shown("|---"),
+            "| file | **size** | |------|------| | core.bin | 3 MB |"
+        );
     }
 }

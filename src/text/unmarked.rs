@@ -1,5 +1,5 @@
 //! Markdown as plain words: for titles, questions and other places that show one style only. Keeps
-//! every word; must not be used where the exact text counts (commands, values on the wire).
+//! every word; the cells of a table stand side by side; must not be used where the exact text counts (commands, values on the wire).
 
 /// Longer texts are left as they are.
 const LONGEST: usize = 64 * 1024;
@@ -8,25 +8,55 @@ const DEEPEST: u8 = 6;
 /// How far the end of a mark is looked for.
 const REACH: usize = 2_000;
 
-/// The text without the marks of Markdown: emphasis, code, headings, fences, links.
+/// The text without the marks of Markdown: emphasis, code, headings, fences, links, tables.
 pub fn unmarked(text: &str) -> String {
-    let has_mark = |c: char| matches!(c, '*' | '_' | '`' | '~' | '#' | '[' | '\\' | '>');
+    let has_mark = |c: char| matches!(c, '*' | '_' | '`' | '~' | '#' | '[' | '\\' | '>' | '|');
     if text.len() > LONGEST || !text.contains(has_mark) {
         return text.to_owned();
     }
     let mut lines = Vec::new();
     let mut is_code = false;
-    for line in text.split('\n') {
+    let mut is_table = false;
+    let mut rest = text.split('\n').peekable();
+    while let Some(line) = rest.next() {
         let start = line.trim_start();
         if start.starts_with("```") || start.starts_with("~~~") {
             is_code = !is_code;
         } else if is_code {
             lines.push(line.to_owned());
+        } else if is_table && is_delimiter(line) {
+            // Its row is a line only.
+        } else if line.contains('|') && (is_table || rest.peek().is_some_and(|n| is_delimiter(n))) {
+            is_table = true;
+            lines.push(cells(line));
         } else {
+            is_table = false;
             lines.push(inline(&characters(block(line)), 0));
         }
     }
     lines.join("\n")
+}
+
+/// The line under the head of a table.
+fn is_delimiter(line: &str) -> bool {
+    let line = line.trim();
+    let is_of_marks = |line: &str| line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
+    line.contains('|') && line.contains('-') && is_of_marks(line)
+}
+
+/// The cells of a row of a table, side by side.
+fn cells(line: &str) -> String {
+    let line = line.trim();
+    let line = line.strip_prefix('|').unwrap_or(line);
+    let line = line.strip_suffix('|').unwrap_or(line);
+    // A bar in a cell is written with a backslash.
+    let line = line.replace("\\|", "\u{0}");
+    let cells: Vec<String> = line
+        .split('|')
+        .map(|cell| inline(&characters(cell.trim()), 0).replace('\u{0}', "|"))
+        .filter(|cell| !cell.is_empty())
+        .collect();
+    cells.join(" · ")
 }
 
 fn characters(line: &str) -> Vec<char> {
@@ -158,6 +188,10 @@ mod tests {
             ("**bold with `code` in it**", "bold with code in it"),
             ("```sh\nrm -rf *a*\n```", "rm -rf *a*"),
             (r"\*literal\*", "*literal*"),
+            (
+                "Sizes:\n| name | **size** |\n|:-----|-----:|\n| a \\| b | 12 |\n\nafter | it",
+                "Sizes:\nname · size\na | b · 12\n\nafter | it",
+            ),
         ] {
             assert_eq!(unmarked(marked), plain);
         }
@@ -174,6 +208,8 @@ mod tests {
             "[x] done (really)",
             "~/src and ~2 s",
             "#channel",
+            "cat a | grep b",
+            "| no head |\n| of a table |",
         ] {
             assert_eq!(unmarked(text), text);
         }

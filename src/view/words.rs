@@ -1,8 +1,8 @@
 //! Times, lengths of time, sizes and counts in words.
 
-pub(crate) use crate::app::screen::rows::size_words as size;
 use crate::domain::Moment;
 use crate::text::SafeText;
+pub(crate) use crate::text::size_words as size;
 
 const WEEKDAYS: [&str; 7] = [
     "Monday",

@@ -1,12 +1,11 @@
 //! Files on a draft: paths as terminals paste them, attaching, and the limits of the account.
 
 use super::composer::DraftFile;
-use super::rows::size_words;
 use crate::app::Effect;
 use crate::app::event::FileFacts;
 use crate::app::state::{Redraw, State};
 use crate::domain::{AccountId, AttachmentKind, ConversationId, Severity};
-use crate::text::SafeText;
+use crate::text::{SafeText, size_words};
 use std::path::{Path, PathBuf};
 
 /// The path in a pasted text that is nothing but one: absolute, perhaps quoted, escaped as a shell

@@ -4,12 +4,11 @@
 
 use super::attach;
 use super::overlay::List;
-use super::rows::size_words;
 use crate::app::Effect;
 use crate::app::event::ListedFile;
 use crate::app::slash;
 use crate::app::state::{Redraw, State};
-use crate::text::SafeText;
+use crate::text::{SafeText, size_words};
 use std::path::PathBuf;
 
 /// Rows that are offered at most.

@@ -1,6 +1,8 @@
 //! The rows of every popup that is a list: what they say, what matched, and what choosing one does.
 //! The view draws exactly these rows and the keys walk over them.
 
+mod hits;
+
 use super::fuzzy;
 use super::overlay::Overlay;
 use super::{models, palette, source, switcher};
@@ -11,7 +13,7 @@ use crate::domain::{
     AccountId, AttachmentId, AttachmentState, ConversationId, DecisionId, Delivery, Entry,
     EntryBody, Grant, MessageKey, ModelChoice, Moment, Question, SearchHit, ServerChoice,
 };
-use crate::text::SafeText;
+use crate::text::{SafeText, size_words};
 
 /// One row.
 #[derive(Clone, PartialEq, Debug)]
@@ -83,9 +85,25 @@ impl ListRow {
         }
     }
 
-    /// The row with something beside it.
+    /// The row of a text: its first line, and beside it how many follow, so that no narrow screen
+    /// cuts that off.
+    pub fn of_text(text: &str, then: Then) -> Self {
+        let (first, more) = first_line(text);
+        let row = Self::new(SafeText::label(first), then);
+        match more {
+            0 => row,
+            more => row.with_detail(more_lines(more)),
+        }
+    }
+
+    /// The row with something beside it, behind what is there.
     pub fn with_detail(mut self, detail: impl AsRef<str>) -> Self {
-        self.detail = SafeText::label(detail.as_ref());
+        let (before, detail) = (self.detail.as_str(), detail.as_ref());
+        self.detail = match (before, detail) {
+            ("", detail) => SafeText::label(detail),
+            (_, "") => self.detail,
+            (before, detail) => SafeText::label(&format!("{before} · {detail}")),
+        };
         self
     }
 }
@@ -128,7 +146,7 @@ pub fn rows(state: &State, overlay: &Overlay) -> Vec<ListRow> {
                     .here
                     .as_ref()
                     .is_some_and(|(of, id)| of == account && *id == hit.conversation);
-                hit_row(state, account, hit, &popup.query.text, !is_here)
+                hits::row(state, account, hit, &popup.query.text, !is_here)
             })
             .collect(),
         Overlay::Media {
@@ -169,7 +187,7 @@ pub fn rows(state: &State, overlay: &Overlay) -> Vec<ListRow> {
             &filter.text,
             texts
                 .iter()
-                .map(|text| ListRow::new(one_line(text), Then::Input(text.clone())))
+                .map(|text| ListRow::of_text(text, Then::Input(text.clone())))
                 .collect(),
         ),
         Overlay::Functions { account, .. } => state
@@ -227,19 +245,27 @@ pub fn rows(state: &State, overlay: &Overlay) -> Vec<ListRow> {
     }
 }
 
-/// The first line with something in it, cleaned and short enough for a row.
-pub fn one_line(text: &str) -> SafeText {
+/// The first line with something in it, and how many such lines follow.
+fn first_line(text: &str) -> (&str, usize) {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next().unwrap_or("").trim();
-    let more = lines.count();
-    if more > 0 {
-        SafeText::label(&format!(
-            "{}… +{more} line{}",
+    (first, lines.count())
+}
+
+/// "+2 lines".
+pub fn more_lines(more: usize) -> String {
+    format!("+{more} line{}", if more == 1 { "" } else { "s" })
+}
+
+/// The first line with something in it, cleaned and short enough for a sentence.
+pub fn one_line(text: &str) -> SafeText {
+    match first_line(text) {
+        (first, 0) => SafeText::label(first),
+        (first, more) => SafeText::label(&format!(
+            "{}… {}",
             crate::text::lead(first, 200),
-            if more == 1 { "" } else { "s" }
-        ))
-    } else {
-        SafeText::label(first)
+            more_lines(more)
+        )),
     }
 }
 
@@ -265,20 +291,20 @@ pub fn conversation_name(account: &AccountState, conversation: &ConversationId) 
 
 /// What a decision asks, in one line.
 pub fn question_line(question: &Question) -> SafeText {
+    one_line(question_text(question).as_str())
+}
+
+/// What a decision asks.
+pub fn question_text(question: &Question) -> &SafeText {
     match question {
         Question::Approval {
             command,
             description,
             ..
-        } => {
-            if command.is_empty() {
-                one_line(description.as_str())
-            } else {
-                one_line(command.as_str())
-            }
-        }
-        Question::Clarification { question, .. } => one_line(question.as_str()),
-        Question::Picker { title } => one_line(title.as_str()),
+        } if command.is_empty() => description,
+        Question::Approval { command, .. } => command,
+        Question::Clarification { question, .. } => question,
+        Question::Picker { title } => title,
     }
 }
 
@@ -286,8 +312,8 @@ fn attention(state: &State) -> Vec<ListRow> {
     let mut rows: Vec<(Moment, ListRow)> = Vec::new();
     for account in &state.accounts {
         for decision in account.decisions.iter().filter(|d| d.life.is_pending()) {
-            let mut row = ListRow::new(
-                question_line(&decision.question),
+            let mut row = ListRow::of_text(
+                question_text(&decision.question).as_str(),
                 Then::Decision(account.account.id.clone(), decision.id.clone()),
             )
             .with_detail(format!(
@@ -301,80 +327,6 @@ fn attention(state: &State) -> Vec<ListRow> {
     }
     rows.sort_by_key(|(asked, _)| *asked);
     rows.into_iter().map(|(_, row)| row).collect()
-}
-
-fn hit_row(
-    state: &State,
-    account: &AccountId,
-    hit: &SearchHit,
-    query: &str,
-    names_place: bool,
-) -> ListRow {
-    let mut row = ListRow::new(
-        around(one_line(hit.snippet.as_str()), query),
-        Then::Hit(account.clone(), Box::new(hit.clone())),
-    );
-    row.matched = occurrences(row.label.as_str(), query);
-    row.at_ms = hit.sent_at_ms;
-    // Where only this conversation is searched, its name stands in the title.
-    if let Some(of) = state.account(account).filter(|_| names_place) {
-        row.detail = SafeText::label(&format!(
-            "{} · {}",
-            conversation_name(of, &hit.conversation),
-            of.account.label
-        ));
-    }
-    row
-}
-
-/// The clusters before the first match that a hit keeps, so that it is in sight in a short row too.
-const BEFORE: usize = 16;
-
-/// A line from shortly before what was looked for.
-fn around(line: SafeText, query: &str) -> SafeText {
-    let text = line.as_str();
-    let Some(first) = occurrences(text, query).first().copied() else {
-        return line;
-    };
-    let starts: Vec<usize> = {
-        let mut at = 0;
-        crate::text::graphemes(&text[..first])
-            .map(|cluster| {
-                let start = at;
-                at += cluster.len();
-                start
-            })
-            .collect()
-    };
-    let Some(cut) = starts.len().checked_sub(BEFORE).filter(|cut| *cut > 2) else {
-        return line;
-    };
-    // A whole word is a better beginning than the rest of one.
-    let from = starts[cut];
-    let from = text[from..first]
-        .find(' ')
-        .map_or(from, |blank| from + blank + 1);
-    SafeText::label(&format!("…{}", &text[from..]))
-}
-
-/// Where the words of a query stand in a text, in any case.
-fn occurrences(text: &str, query: &str) -> Vec<usize> {
-    let lower = text.to_lowercase();
-    // Lower case of other lengths would put the offsets elsewhere.
-    if lower.len() != text.len() {
-        return Vec::new();
-    }
-    let mut offsets = std::collections::BTreeSet::new();
-    for word in query.to_lowercase().split_whitespace() {
-        for (start, _) in lower.match_indices(word) {
-            let mut at = start;
-            for cluster in crate::text::graphemes(&text[start..start + word.len()]) {
-                offsets.insert(at);
-                at += cluster.len();
-            }
-        }
-    }
-    offsets.into_iter().collect()
 }
 
 fn media(state: &State, account: &AccountId, conversation: &ConversationId) -> Vec<ListRow> {
@@ -426,24 +378,6 @@ fn media(state: &State, account: &AccountId, conversation: &ConversationId) -> V
     rows
 }
 
-/// "1.2 MB".
-pub fn size_words(bytes: u64) -> String {
-    let mut scaled = bytes;
-    let mut tenths = 0;
-    for unit in ["B", "kB", "MB", "GB", "TB"] {
-        if scaled < 1000 {
-            return if unit == "B" || scaled >= 100 {
-                format!("{scaled} {unit}")
-            } else {
-                format!("{scaled}.{tenths} {unit}")
-            };
-        }
-        tenths = scaled % 1000 / 100;
-        scaled /= 1000;
-    }
-    format!("{scaled} PB")
-}
-
 fn queue(state: &State, account: &AccountId, conversation: &ConversationId) -> Vec<ListRow> {
     let Some(of) = state.account(account) else {
         return Vec::new();
@@ -452,7 +386,7 @@ fn queue(state: &State, account: &AccountId, conversation: &ConversationId) -> V
         .iter()
         .filter(|record| record.conversation == *conversation)
         .map(|record| {
-            let mut standing = match &record.delivery {
+            let standing = match &record.delivery {
                 Delivery::Queued if record.instance != state.ids.instance => {
                     "another trialogue may still send it; after two minutes this one does"
                         .to_owned()
@@ -463,14 +397,13 @@ fn queue(state: &State, account: &AccountId, conversation: &ConversationId) -> V
                 Delivery::Uncertain => "nobody knows whether it arrived".to_owned(),
                 Delivery::Failed(refusal) => refusal.text.to_string(),
             };
-            if !record.files.is_empty() {
-                standing = format!("{} files · {standing}", record.files.len());
-            }
-            let mut row = ListRow::new(
-                one_line(&record.text),
-                Then::Queued(account.clone(), record.key),
-            )
-            .with_detail(standing);
+            let standing = match record.files.len() {
+                0 => standing,
+                1 => format!("1 file · {standing}"),
+                count => format!("{count} files · {standing}"),
+            };
+            let then = Then::Queued(account.clone(), record.key);
+            let mut row = ListRow::of_text(&record.text, then).with_detail(standing);
             row.at_ms = Some(record.created_ms);
             row
         })
@@ -546,7 +479,7 @@ fn inspector(state: &State, filter: &str) -> Vec<ListRow> {
                 Then::Text(SafeText::label(&title), line.frame.clone()),
             )
             .with_detail(&title);
-            row.matched = occurrences(row.label.as_str(), filter);
+            row.matched = hits::occurrences(row.label.as_str(), filter);
             row.at_ms = Some(line.at.wall_ms);
             row
         })
@@ -578,7 +511,8 @@ fn code_rows(state: &State, key: MessageKey) -> Vec<ListRow> {
         .iter()
         .enumerate()
         .map(|(at, (language, body))| {
-            ListRow::new(one_line(body), Then::Code(key, at)).with_detail(format!(
+            let label = SafeText::label(first_line(body).0);
+            ListRow::new(label, Then::Code(key, at)).with_detail(format!(
                 "{language}{}{} lines",
                 if language.is_empty() { "" } else { " · " },
                 body.lines().count()
@@ -614,17 +548,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hit_begins_shortly_before_what_was_looked_for() {
-        let shown = |text: &str| around(SafeText::label(text), "pool").to_string();
-        assert_eq!(shown("the pool ran dry"), "the pool ran dry");
-        assert_eq!(
-            shown("It is ignored with a warning, so use pool_free"),
-            "…so use pool_free"
-        );
-        assert_eq!(shown("nothing of it"), "nothing of it");
-    }
-
-    #[test]
     fn a_frame_is_told_by_its_kind() {
         let line = |frame| frame_line(frame).to_string();
         assert_eq!(line(r#"{"type":"hello","v":1}"#), r#"hello  "v":1"#);
@@ -632,12 +555,5 @@ mod tests {
             line(r#"{"v":1,"type":"hello"}"#),
             r#"{"v":1,"type":"hello"}"#
         );
-    }
-
-    #[test]
-    fn sizes_are_short() {
-        assert_eq!(size_words(999), "999 B");
-        assert_eq!(size_words(1200), "1.2 kB");
-        assert_eq!(size_words(64 << 20), "67.1 MB");
     }
 }

@@ -8,6 +8,7 @@ use crate::domain::{
     ToolStatus,
 };
 use crate::render::{escape_html, html, html_of_output};
+use crate::text::size_words;
 use base64::Engine as _;
 use std::io::{self, Read, Write};
 
@@ -115,7 +116,7 @@ impl Html {
         }
         write!(out, "{}", html(text))?;
         for file in message.attachments.iter().filter_map(|id| files.get(id)) {
-            let size = file.size.map(|size| format!(", {}", words::size(size)));
+            let size = file.size.map(|size| format!(", {}", size_words(size)));
             writeln!(
                 out,
                 "<p class=\"file\">{} <span>({}{})</span></p>",

@@ -4,6 +4,7 @@
 use super::super::{record, words};
 use super::{Files, Format, Head};
 use crate::domain::{Author, Entry, EntryBody, Message, MessageSort, ToolCall};
+use crate::text::size_words;
 use std::io::{self, Write};
 
 #[derive(Default)]
@@ -80,7 +81,7 @@ impl Markdown {
             }
         }
         for file in message.attachments.iter().filter_map(|id| files.get(id)) {
-            let size = file.size.map(|size| format!(", {}", words::size(size)));
+            let size = file.size.map(|size| format!(", {}", size_words(size)));
             writeln!(
                 out,
                 "\n+ {} ({}{})",

@@ -11,7 +11,7 @@ use crate::domain::{
     SearchQuery, SearchScope, SlashCommand, SyncEvent, Topic,
 };
 use crate::protocol::decode::CONVERSATION_LIMIT;
-use crate::text::SafeText;
+use crate::text::{SafeText, size_words};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::BTreeMap;
@@ -341,8 +341,9 @@ impl Iris {
                     command,
                     RefusalCode::LocalLimit,
                     format!(
-                        "The picture has {} KiB; an icon may have 512. Make it smaller.",
-                        icon.len().div_ceil(1024)
+                        "The picture has {}; an icon may have {}. Make it smaller.",
+                        size_words(icon.len() as u64),
+                        size_words(ICON_LIMIT as u64)
                     ),
                 );
             }

@@ -5,7 +5,7 @@ use super::profile::Pinned;
 use super::word;
 use crate::domain::Moment;
 use crate::protocol::decode::{TOOL_TEXT_LIMIT, bounded};
-use crate::text::truncate;
+use crate::text::{size_words, truncate};
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
@@ -345,7 +345,7 @@ fn cell(name: &str, value: &Value, now: Moment) -> String {
     match (value, ms) {
         (_, Some(ms)) if name.ends_with("AtMs") || name.ends_with("UntilMs") => ago(ms, now),
         (_, Some(ms)) if name.ends_with("Ms") => duration(ms),
-        (_, Some(bytes)) if name.ends_with("Bytes") => bytes_in_words(bytes),
+        (_, Some(bytes)) if name.ends_with("Bytes") => size_words(bytes.unsigned_abs()),
         (Value::Bool(true), _) => "yes".to_owned(),
         (Value::Bool(false), _) => "no".to_owned(),
         (Value::String(text), _) if matches!(name, "status" | "state" | "terminalStatus") => {
@@ -423,14 +423,6 @@ fn duration(ms: i64) -> String {
         120..7_200 => format!("{} min", seconds / 60),
         7_200..172_800 => format!("{} h", seconds / 3_600),
         _ => format!("{} days", seconds / 86_400),
-    }
-}
-
-fn bytes_in_words(bytes: i64) -> String {
-    match bytes {
-        ..1_024 => format!("{bytes} bytes"),
-        1_024..1_048_576 => format!("{} KiB", bytes / 1_024),
-        _ => format!("{} MiB", bytes / 1_048_576),
     }
 }
 

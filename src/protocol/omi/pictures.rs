@@ -11,6 +11,7 @@ use crate::domain::{
 };
 use crate::protocol::decode::notice;
 use crate::protocol::{Output, TransferFailure};
+use crate::text::size_words;
 use base64::Engine as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -70,9 +71,10 @@ impl Omi {
                     None,
                     "The agent gets the path of this picture",
                     &format!(
-                        "{} is larger than 700 KB, which is more than a message takes. The agent \
+                        "{} is larger than {}, which is more than a message takes. The agent \
                          can open it by its path.",
-                        file.name
+                        file.name,
+                        size_words(PICTURE_LIMIT)
                     ),
                 );
                 self.tell(event);

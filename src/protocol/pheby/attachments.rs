@@ -12,7 +12,7 @@ use crate::domain::{
 use crate::link::{HttpBody, HttpMethod, HttpReply, HttpRequest, HttpSink};
 use crate::protocol::decode::instant;
 use crate::protocol::{Output, TransferFailure};
-use crate::text::SafeText;
+use crate::text::{SafeText, size_words};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The most that is taken of a file whose size the server does not say.
@@ -384,10 +384,11 @@ fn fault(text: &str, files: &[OutgoingFile]) -> Option<String> {
         )
     } else {
         format!(
-            "{} has {} MiB, the server takes 64 MiB. Make it smaller, or hand it over in another \
-             way.",
+            "{} ({}) is larger than the {} that the server takes. Make it smaller, or hand it over \
+             in another way.",
             file.name,
-            file.size.div_ceil(1024 * 1024)
+            size_words(file.size),
+            size_words(UPLOAD_LIMIT)
         )
     })
 }

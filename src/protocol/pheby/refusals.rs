@@ -4,6 +4,7 @@
 use super::frames::{ErrorBody, HttpError};
 use crate::domain::{Refusal, RefusalCode};
 use crate::link::HttpReply;
+use crate::text::size_words;
 
 /// The longest text of a message, in characters.
 pub(super) const TEXT_LIMIT: usize = 64_000;
@@ -88,7 +89,7 @@ pub(super) fn refusal(error: &ErrorBody, asking: Asking) -> Refusal {
         "too_large" => (
             RefusalCode::TooLarge,
             "It is too large for the server: a message may have 64,000 characters, a frame \
-             2 MiB, a file 64 MiB. Shorten it, or attach the text as a file.",
+             2.0 MB, a file 67.1 MB. Shorten it, or attach the text as a file.",
         ),
         "rate_limited" => (
             RefusalCode::RateLimited,
@@ -188,9 +189,11 @@ pub(super) fn http(reply: &HttpReply, is_upload: bool) -> Refusal {
         ),
         (413, true) => (
             RefusalCode::TooLarge,
-            "The file is too large for the server; 64 MiB is the limit, and a web server before \
-             it may set a lower one."
-                .to_owned(),
+            format!(
+                "The file is too large for the server; {} is the limit, and a web server before \
+                 it may set a lower one.",
+                size_words(UPLOAD_LIMIT)
+            ),
         ),
         (404 | 410, false) => (
             RefusalCode::NotFound,
@@ -221,4 +224,21 @@ pub(super) fn timed_out() -> Refusal {
         RefusalCode::TimedOut,
         "The server did not answer in time. It may be busy; try again.",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_refusal_name_the_limits_that_there_are() {
+        let error = ErrorBody {
+            code: "too_large".to_owned(),
+            ..ErrorBody::default()
+        };
+        let words = refusal(&error, Asking::Send).text.to_string();
+        for limit in [FRAME_LIMIT as u64, UPLOAD_LIMIT] {
+            assert!(words.contains(&size_words(limit)), "{words}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! A decision in words: who asks what, in one line; used by the bar and the lists.
 
+use crate::app::screen::rows::question_text;
 use crate::domain::{Decision, DecisionLife, Expiry, Question};
 
 /// What is asked, in a word.
@@ -13,17 +14,8 @@ pub(crate) fn kind(decision: &Decision) -> &'static str {
 
 /// The lines of what is asked that have something in them.
 pub(crate) fn lines(decision: &Decision) -> Vec<&str> {
-    let text = match &decision.question {
-        Question::Approval {
-            command,
-            description,
-            ..
-        } if command.is_empty() => description,
-        Question::Approval { command, .. } => command,
-        Question::Clarification { question, .. } => question,
-        Question::Picker { title } => title,
-    };
-    text.as_str()
+    question_text(&decision.question)
+        .as_str()
         .lines()
         .map(str::trim_end)
         .filter(|line| !line.is_empty())

@@ -1,8 +1,8 @@
 //! Folded pastes: which ones are folded, what stands in their place, and how they unfold.
 
 use super::{CHIP_CHARACTERS, CHIP_LINES, Composer};
-use crate::app::screen::rows::size_words;
 use crate::text;
+use crate::text::size_words;
 use std::ops::Range;
 
 impl Composer {
