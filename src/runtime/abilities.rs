@@ -158,6 +158,25 @@ mod tests {
     }
 
     #[test]
+    fn what_the_person_chose_is_taken_whatever_was_answered() {
+        let here = Place::default();
+        let kitty = learned(&[TerminalReply::KittyGraphics { ok: true }]);
+        for (choice, way) in [
+            (PictureChoice::Auto, PictureWay::Kitty),
+            (PictureChoice::Kitty, PictureWay::Kitty),
+            (PictureChoice::Iterm, PictureWay::Iterm),
+            (PictureChoice::Sixel, PictureWay::Sixel),
+            (PictureChoice::Blocks, PictureWay::Blocks),
+            (PictureChoice::Off, PictureWay::Blocks),
+        ] {
+            assert_eq!(kitty.picture_way_chosen(choice, here), way);
+        }
+        let nothing = Abilities::default();
+        let forced = nothing.picture_way_chosen(PictureChoice::Kitty, here);
+        assert_eq!(forced, PictureWay::Kitty);
+    }
+
+    #[test]
     fn a_terminal_class_of_four_is_no_sixel() {
         assert!(!learned(&[TerminalReply::DeviceAttributes(vec![4, 6])]).sixel);
     }

@@ -5,7 +5,7 @@ use super::item::{Scene, decision};
 use super::theme::Role;
 use super::words;
 use crate::app::screen::Target;
-use crate::app::screen::rows::question_line;
+use crate::app::screen::rows::more_lines;
 use crate::domain::{Decision, DecisionLife};
 use crate::text::{SafeText, width};
 
@@ -31,13 +31,9 @@ pub(crate) fn rows(scene: &Scene<'_>, opening_key: &str, is_roomy: bool) -> Vec<
     let age = scene.state.now.ago(first.asked_at).as_millis();
     let age = words::age(u64::try_from(age).unwrap_or(0));
     let lines = decision::lines(first);
-    // With room the second line stands below; without, the first says how many follow.
+    // With room the second line stands below; without, the first row says how many follow.
     let second = lines.get(1).filter(|_| is_roomy);
-    let headline = if second.is_some() {
-        SafeText::label(lines[0])
-    } else {
-        question_line(&first.question)
-    };
+    let headline = SafeText::label(lines.first().copied().unwrap_or_default());
     let mut row = Row::of(
         format!(" {} {}", g.decision, decision::kind(first)),
         Role::DecisionBar,
@@ -46,6 +42,10 @@ pub(crate) fn rows(scene: &Scene<'_>, opening_key: &str, is_roomy: bool) -> Vec<
     .and(headline.as_str(), Role::DecisionBar)
     .on(Role::DecisionBar)
     .hits(target);
+    if second.is_none() && lines.len() > 1 {
+        let hidden = more_lines(lines.len() - 1);
+        row = row.right(format!("{hidden}  "), Role::DecisionBar);
+    }
     if more > 0 {
         row = row.right(format!("+{more} more  "), Role::DecisionBar);
     }

@@ -6,8 +6,8 @@ use super::item::{Scene, message::footer_parts};
 use super::sidebar::{full_name, link_mark, mark};
 use super::theme::Role;
 use super::words;
-use crate::app::state::State;
-use crate::domain::{Delivery, Entry};
+use crate::app::state::{AccountState, State};
+use crate::domain::{Delivery, Entry, OutboxRecord};
 use crate::text::width;
 use ratatui::layout::Rect;
 
@@ -103,11 +103,18 @@ pub(crate) fn status(
         parts.pop();
     }
     row = row.and(parts.join(&format!(" {} ", g.dot)), Role::BarMuted);
+    // What is queued here stands in the strip over the composer.
+    let is_in_strip = |of: &AccountState, record: &OutboxRecord| {
+        record.delivery == Delivery::Queued
+            && scene.is_some_and(|scene| {
+                of.account.id == scene.account.account.id && record.conversation == *scene.id
+            })
+    };
     let unsent: usize = state
         .accounts
         .iter()
-        .flat_map(|account| &account.outbox)
-        .filter(|record| !matches!(record.delivery, Delivery::InFlight))
+        .flat_map(|of| of.outbox.iter().map(move |record| (of, record)))
+        .filter(|(of, record)| record.delivery != Delivery::InFlight && !is_in_strip(of, record))
         .count();
     if unsent > 0 {
         row = row

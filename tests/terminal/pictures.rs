@@ -3,6 +3,7 @@
 
 use super::hands::{Hands, Kind, has_tmux};
 use super::support::pty::{Answers, Pty, contains, program};
+use super::support::served::{Served, add_account};
 
 /// A definition of the first colour of a sixel picture.
 const SIXEL: &[u8] = b"#0;2;";
@@ -100,6 +101,55 @@ fn iterm_draws_a_strip_for_each_row() {
     });
     pty.wait_written("strips", b"1337;File=inline=1;", 0);
     pty.wait_gone("▀▀▀▀");
+}
+
+#[test]
+fn the_way_that_the_person_chose_is_taken_whatever_the_terminal_answers() {
+    let cell = Some((10, 20));
+    let answers = || Answers {
+        kitty_graphics: true,
+        cell,
+        ..Answers::default()
+    };
+    let nothing = || Answers {
+        cell,
+        ..Answers::default()
+    };
+    let home = tempfile::tempdir().unwrap();
+    let served = Served::start(home.path(), "127.0.0.1:0", &["speed=800"]);
+    add_account(home.path(), "here", served.gateway("iris"));
+    let file = home.path().join("config/config.toml");
+    let account = std::fs::read_to_string(&file).unwrap();
+    let picture = |way: &str, answers: Answers| {
+        std::fs::write(&file, format!("pictures = \"{way}\"\n{account}")).unwrap();
+        let mut command = program(home.path(), &["--no-keyring"]);
+        command.env("COLORTERM", "truecolor");
+        command.env("TRIALOGUE_SECRET_HERE", &served.gateway("iris").secret);
+        let pty = Pty::start_on(answers, command, 120, 40);
+        pty.wait_for("online");
+        pty
+    };
+    const KITTY: &[u8] = b"a=T,U=1";
+    let mut pty = picture("off", answers());
+    pty.send("file\r");
+    pty.wait_for("report for people who do not read patches");
+    assert!(!pty.screen().contains("▀▀▀▀"));
+    assert!(!contains(&pty.raw(), KITTY));
+    pty.send("\x04");
+    pty.wait_exit();
+    for (way, bytes) in [
+        ("kitty", KITTY),
+        ("iterm2", b"1337;File=inline=1;"),
+        ("sixel", SIXEL),
+    ] {
+        // Once where something else was proved, and once where nothing was.
+        for answers in [answers(), nothing()] {
+            picture(way, answers).wait_written(way, bytes, 0);
+        }
+    }
+    let pty = picture("blocks", answers());
+    pty.wait_for("▀▀▀▀");
+    assert!(!contains(&pty.raw(), KITTY));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The facts that are judged. Reads the environment, files and programs, so it runs off the loop.
 
+use crate::app::state::PictureChoice;
 use crate::config::paths::Paths;
 use crate::runtime::abilities::Abilities;
 use crate::runtime::desktop::Place;
@@ -31,6 +32,8 @@ pub struct Facts {
     pub place: Place,
     /// Variables that are set and not empty.
     pub environment: BTreeMap<&'static str, String>,
+    /// How pictures are to be drawn, by the configuration.
+    pub pictures: PictureChoice,
     /// None: no terminal was there to be asked.
     pub terminal: Option<Abilities>,
     /// Columns and rows.
@@ -96,6 +99,7 @@ pub fn gather(place: Place, paths: &Paths, terminal: Option<Abilities>, colours:
     Facts {
         place,
         environment,
+        pictures: pictures(paths),
         terminal,
         size: crate::runtime::terminal::open_tty()
             .is_ok()
@@ -112,6 +116,14 @@ pub fn gather(place: Place, paths: &Paths, terminal: Option<Abilities>, colours:
         file_problems: file_problems(paths),
         colours: colours.to_owned(),
     }
+}
+
+fn pictures(paths: &Paths) -> PictureChoice {
+    // What is wrong with the file is told with the files.
+    crate::config::file::load(&paths.config_file())
+        .ok()
+        .and_then(|config| config.settings.pictures)
+        .map_or(PictureChoice::Auto, |name| PictureChoice::named(&name))
 }
 
 fn tmux() -> Tmux {

@@ -2,7 +2,8 @@
 
 use super::facts::{Facts, FolderFact, Tmux};
 use super::{Finding, Section};
-use crate::runtime::abilities::PictureWay;
+use crate::app::state::PictureChoice;
+use crate::runtime::abilities::{Abilities, PictureWay};
 
 /// Judges everything but the accounts.
 pub fn judge(facts: &Facts) -> Vec<Section> {
@@ -103,7 +104,7 @@ fn terminal(facts: &Facts) -> Vec<Finding> {
             "without synchronized updates; only changed cells are written",
         ),
     });
-    findings.push(pictures(facts));
+    findings.push(pictures(facts, found));
     findings
 }
 
@@ -142,24 +143,54 @@ fn locale(facts: &Facts) -> Option<Finding> {
     })
 }
 
-fn pictures(facts: &Facts) -> Finding {
-    let Some(found) = &facts.terminal else {
-        return Finding::good("pictures", "not known");
+fn pictures(facts: &Facts, found: &Abilities) -> Finding {
+    const NAME: &str = "pictures";
+    let words = |way: PictureWay| match way {
+        PictureWay::Kitty => "kitty protocol",
+        PictureWay::Iterm => "iTerm2 protocol",
+        PictureWay::Sixel => "sixel",
+        PictureWay::Blocks => "half blocks",
     };
-    match found.picture_way(facts.place) {
-        PictureWay::Kitty => Finding::good("pictures", "kitty protocol"),
-        PictureWay::Iterm => Finding::good("pictures", "iTerm2 protocol"),
-        PictureWay::Sixel => Finding::good("pictures", "sixel"),
-        PictureWay::Blocks if facts.place.in_tmux => Finding::limited(
-            "pictures",
+    let chosen = match facts.pictures {
+        PictureChoice::Auto => None,
+        PictureChoice::Off => {
+            return Finding::good(NAME, "off, as config.toml says; cards stand for them");
+        }
+        choice => Some(Abilities::default().picture_way_chosen(choice, facts.place)),
+    };
+    let best = found.picture_way(facts.place);
+    match (chosen, best) {
+        (Some(way), best) if way == best => {
+            Finding::good(NAME, format!("{}, as config.toml says", words(way)))
+        }
+        (Some(PictureWay::Blocks), best) => Finding::limited(
+            NAME,
+            format!(
+                "half blocks, as config.toml says; {} was found",
+                words(best)
+            ),
+            "pictures = \"auto\" in config.toml takes the best that was found.",
+        ),
+        (Some(way), best) => Finding::limited(
+            NAME,
+            format!(
+                "{}, as config.toml says, which this terminal did not prove; {} would be taken",
+                words(way),
+                words(best)
+            ),
+            "If none appear: pictures = \"auto\" in config.toml.",
+        ),
+        (None, PictureWay::Blocks) if facts.place.in_tmux => Finding::limited(
+            NAME,
             "half blocks: nothing better was proved through tmux",
             "With a terminal that can show pictures: set -g allow-passthrough on (tmux 3.3 or newer).",
         ),
-        PictureWay::Blocks => Finding::limited(
-            "pictures",
+        (None, PictureWay::Blocks) => Finding::limited(
+            NAME,
             "half blocks",
             "kitty, Ghostty, WezTerm, iTerm2, foot, Konsole and others show them sharp.",
         ),
+        (None, best) => Finding::good(NAME, format!("{}, the best that was found", words(best))),
     }
 }
 
@@ -377,7 +408,6 @@ fn variable<'a>(facts: &'a Facts, name: &str) -> &'a str {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::runtime::abilities::Abilities;
     use crate::runtime::desktop::Place;
     use crate::runtime::doctor::{Clipboard, Health};
     use std::collections::BTreeMap;
@@ -494,6 +524,42 @@ mod tests {
             let finding = weak.iter().find(|finding| finding.name == name);
             assert!(finding.is_some_and(|f| !f.hint.is_empty()), "{name}");
         }
+    }
+
+    #[test]
+    fn it_says_which_way_pictures_are_drawn_and_who_chose_it() {
+        let mut facts = well();
+        let mut check = |choice, words: &str, health| {
+            facts.pictures = choice;
+            let finding = found(&facts, "pictures");
+            assert_eq!((finding.words.as_str(), finding.health), (words, health));
+        };
+        check(
+            PictureChoice::Auto,
+            "kitty protocol, the best that was found",
+            Health::Good,
+        );
+        check(
+            PictureChoice::Kitty,
+            "kitty protocol, as config.toml says",
+            Health::Good,
+        );
+        check(
+            PictureChoice::Sixel,
+            "sixel, as config.toml says, which this terminal did not prove; kitty protocol would \
+             be taken",
+            Health::Limited,
+        );
+        check(
+            PictureChoice::Blocks,
+            "half blocks, as config.toml says; kitty protocol was found",
+            Health::Limited,
+        );
+        check(
+            PictureChoice::Off,
+            "off, as config.toml says; cards stand for them",
+            Health::Good,
+        );
     }
 
     #[test]

@@ -4,10 +4,12 @@
 use super::frame_bottom;
 use crate::app::Action;
 use crate::app::actions::context;
+use crate::app::decisions::waiting;
 use crate::app::keymap::{Context, hinted};
 use crate::app::screen::overlay::Overlay;
 use crate::app::screen::search;
 use crate::app::state::State;
+use crate::domain::LinkState;
 use crate::text::width;
 use crate::view::canvas::Canvas;
 use crate::view::theme::Role;
@@ -125,14 +127,36 @@ fn special(state: &State, overlay: &Overlay) -> Option<Vec<(Action, &'static str
             close,
         ],
         Overlay::Theme { .. } => vec![(Accept, "keep"), (Escape, "as before")],
+        Overlay::Attention { .. } if waiting(state).is_empty() => vec![close],
         Overlay::Attention { .. } => vec![(Accept, "look at it"), close],
         Overlay::Help { .. } => vec![(PageDown, "on"), (PageUp, "back"), close],
+        Overlay::Account { account, .. } => {
+            let of = state.account(account)?;
+            let change = match of.account.link {
+                LinkState::Off | LinkState::Waiting { .. } | LinkState::Refused { .. } => {
+                    (RetryNow, "connect")
+                }
+                LinkState::Connecting
+                | LinkState::Syncing
+                | LinkState::Ready
+                | LinkState::NeedsLogin(_) => (Disconnect, "disconnect"),
+            };
+            let rest = [(SignIn, "sign in"), (RemoveAccount, "remove"), close];
+            std::iter::once(change).chain(rest).collect()
+        }
         Overlay::Prompt(_) => vec![(Accept, "accept"), close],
         Overlay::Decision(popup) if popup.typing.is_some() => {
             vec![(Accept, "accept"), (Escape, "back")]
         }
         Overlay::Wizard(wizard) if wizard.kind.is_some() => {
-            vec![(Accept, "next"), (Escape, "close")]
+            let kind = wizard.kind.and_then(|at| state.kinds.get(at));
+            let is_at_end = kind.is_some_and(|kind| wizard.focused >= kind.fields.len());
+            let does = match &wizard.result {
+                _ if !is_at_end => "next",
+                Some(Ok(_)) => "save",
+                Some(Err(_)) | None => "connect",
+            };
+            vec![(Accept, does), close]
         }
         _ => return None,
     })
