@@ -186,6 +186,7 @@ fn deliveries_that_went_wrong() {
     chat.ended(RunOutcome::Failed {
         error: safe("the provider answered 529: overloaded"),
         hint: safe("Try again in a minute, or choose another model."),
+        details: safe(""),
     });
     chat.gap();
     here(&mut state).timeline.entries = chat.entries;

@@ -230,6 +230,7 @@ fn tools_ends_of_runs_and_gaps_come_back() {
                 outcome: RunOutcome::Failed {
                     error: SafeText::from("boom"),
                     hint: SafeText::from("try again"),
+                    details: SafeText::from("E42 at line 7"),
                 },
             },
             EntryBody::Gap {

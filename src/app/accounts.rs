@@ -542,7 +542,7 @@ pub fn on_sync(
             state.say(
                 crate::domain::Severity::Warning,
                 format!(
-                    "{label}: The server began anew and no longer knows what was before. What was read stays here."
+                    "{label} began anew and no longer knows what was before. What was read stays here."
                 ),
             );
             keep_missing(state, account);

@@ -173,7 +173,7 @@ actions! {
     Disconnect "disconnect" "Connect or disconnect the account",
     AddAccount "add-account" "Add an account",
     RemoveAccount "remove-account" "Remove the account",
-    AccountDetails "account-details" "The account: link, server, abilities",
+    AccountDetails "account-details" "The account: link, software, abilities",
     SignIn "sign-in" "Sign in",
     // Runs and decisions
     StopRun "stop-run" "Stop the run",
@@ -196,7 +196,7 @@ actions! {
     Doctor "doctor" "What works here, with hints",
     ShowTodos "show-todos" "Todos",
     ShowQueue "show-queue" "Messages that wait",
-    ServerFunctions "server-functions" "What the server offers besides",
+    ServerFunctions "server-functions" "What the account offers besides",
     ToggleSidebar "toggle-sidebar" "Sidebar on or off",
     Zen "zen" "Only the conversation",
     BareView "bare-view" "Plain text for copying with the terminal",

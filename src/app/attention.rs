@@ -211,7 +211,7 @@ pub(super) fn run_ended(
     let words = match outcome {
         RunOutcome::Completed => answer.unwrap_or_else(|| "Done, without an answer".to_owned()),
         RunOutcome::Failed { error, .. } => format!("Failed: {error}"),
-        RunOutcome::Lost => "The run was lost when the server restarted".to_owned(),
+        RunOutcome::Lost => "The run was lost in a restart".to_owned(),
         // The person stopped it.
         RunOutcome::Cancelled => return Vec::new(),
     };

@@ -156,7 +156,7 @@ fn created(
         CommandOutcome::LinkLost => {
             state.say(
                 Severity::Warning,
-                "The connection broke before the server answered; the list will show whether it was created.",
+                "The connection broke before an answer came; the list will show whether it was created.",
             );
             Vec::new()
         }
@@ -249,7 +249,7 @@ fn other(
         CommandOutcome::LinkLost => {
             state.say(
                 Severity::Warning,
-                sentence(start, "the connection broke before the server answered"),
+                sentence(start, "the connection broke before an answer came"),
             );
             Vec::new()
         }

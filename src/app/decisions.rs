@@ -196,8 +196,11 @@ fn opened(
         let reopens = match &known.life {
             DecisionLife::Open | DecisionLife::Answering { .. } => false,
             DecisionLife::Uncertain { .. } => is_snapshot || *provenance == Provenance::Live,
-            // What ended stays ended, unless the server lists it as open.
-            DecisionLife::Resolved { .. } | DecisionLife::Expired { .. } => is_snapshot,
+            // What ended stays ended, unless the server lists it as open, for everybody or for the
+            // person who asked.
+            DecisionLife::Resolved { .. } | DecisionLife::Expired { .. } => {
+                is_snapshot || decision.was_asked_for
+            }
         };
         let life = if reopens {
             DecisionLife::Open
@@ -208,6 +211,10 @@ fn opened(
         let was_pending = known.life.is_pending();
         let conversation = decision.conversation.clone();
         if was_pending || reopens {
+            let (id, takes_keys) = (
+                decision.id.clone(),
+                decision.was_asked_for && life.is_open(),
+            );
             *known = Decision {
                 life,
                 asked_at,
@@ -215,6 +222,12 @@ fn opened(
             };
             set_phase(state, account, &conversation);
             state.redraw(Redraw::Now);
+            if takes_keys
+                && *provenance == Provenance::Live
+                && may_take_keys(state, account, &conversation)
+            {
+                open_popup(state, account, &id);
+            }
         }
         return Vec::new();
     }
@@ -242,16 +255,7 @@ fn opened(
         return Vec::new();
     }
     let is_live = *provenance == Provenance::Live;
-    let is_composer_empty = state
-        .conversation(account, &conversation)
-        .is_some_and(|here| here.composer.is_empty());
-    if is_live
-        && was_asked_for
-        && is_composer_empty
-        && state.screen.overlays.is_empty()
-        && state.shows(account, &conversation)
-    {
-        // It answers the person's own command, so it may take the keys.
+    if is_live && was_asked_for && may_take_keys(state, account, &conversation) {
         open_popup(state, account, &id);
         return Vec::new();
     }
@@ -268,6 +272,14 @@ fn opened(
     } else {
         Vec::new()
     }
+}
+
+/// Whether what answers the person's own command may take the keys: nothing else has them.
+fn may_take_keys(state: &State, account: &AccountId, conversation: &ConversationId) -> bool {
+    let is_composer_empty = state
+        .conversation(account, conversation)
+        .is_some_and(|here| here.composer.is_empty());
+    is_composer_empty && state.screen.overlays.is_empty() && state.shows(account, conversation)
 }
 
 /// Opens the popup of a decision on top of everything.

@@ -110,7 +110,7 @@ pub fn outcome_words(outcome: &RunOutcome) -> String {
         RunOutcome::Completed => "the run ended without an answer".to_owned(),
         RunOutcome::Cancelled => "stopped".to_owned(),
         RunOutcome::Failed { error, .. } => format!("the run failed: {error}"),
-        RunOutcome::Lost => "the server lost the run".to_owned(),
+        RunOutcome::Lost => "the run was lost".to_owned(),
     }
 }
 

@@ -89,6 +89,8 @@ pub struct Capabilities {
     pub create_thread: Support,
     pub rename_conversation: Support,
     pub delete_conversation: Support,
+    /// What deleting does, in words for the person; empty where the server deletes all of it.
+    pub delete_note: &'static str,
     /// Empties a conversation and keeps it.
     pub clear_conversation: Support,
     pub set_default: Support,

@@ -29,6 +29,8 @@ pub enum RunOutcome {
     Failed {
         error: SafeText,
         hint: SafeText,
+        /// What the server says of it for whoever looks into it; empty when it says nothing.
+        details: SafeText,
     },
     /// It vanished: the server restarted or no longer knows it.
     Lost,

@@ -49,6 +49,12 @@ pub trait Driver: Send {
     /// The frame with every secret in it masked, for taps, recordings and the inspector.
     fn redact(&self, frame: &Frame) -> Frame;
 
+    /// What must still be written before a link is ended from this side, so that what the peer keeps
+    /// is whole. Nobody waits for an answer to it.
+    fn farewell(&mut self, _now: Moment) -> Vec<Frame> {
+        Vec::new()
+    }
+
     /// Whether, and when, to dial again after this end of a link. Asked before `Input::LinkDown`
     /// hands in the same reason; a dial that failed ends a link too.
     fn retry(&self, reason: &CloseReason) -> Retry;

@@ -3,7 +3,7 @@
 //! arguments as JSON.
 
 use super::decode::{TODO_LIMIT, TOOL_TEXT_LIMIT, bounded};
-use crate::domain::{Todo, TodoStatus};
+use crate::domain::{Todo, TodoStatus, ToolStatus};
 use crate::text::{SafeText, truncate};
 use serde_json::{Map, Value};
 
@@ -89,6 +89,24 @@ pub(crate) fn readable(arguments: &Map<String, Value>) -> SafeText {
 /// The first sentence of an error that was written for a model, bounded.
 pub(crate) fn error_text(error: &str) -> SafeText {
     SafeText::prose(&bounded(error.trim(), TOOL_TEXT_LIMIT))
+}
+
+/// How gateways begin the error of a call that nobody let run.
+const NOT_RUN: &str = "BLOCKED";
+
+/// What a call took. One that nobody let run took nothing: what is stated for it is the wait for an
+/// answer, or no time at all.
+pub(crate) fn time_taken(stated_ms: Option<f64>, status: ToolStatus, error: &str) -> Option<u64> {
+    let ms = stated_ms
+        .filter(|ms| ms.is_finite() && *ms >= 0.0)
+        .map(|ms| ms.round() as u64)?;
+    let has_run = match status {
+        ToolStatus::Running | ToolStatus::Completed => true,
+        ToolStatus::Failed | ToolStatus::Cancelled => {
+            ms > 0 && !error.trim_start().starts_with(NOT_RUN)
+        }
+    };
+    has_run.then_some(ms)
 }
 
 /// One entry as agents write it in arguments.
@@ -194,6 +212,21 @@ mod tests {
     #[test]
     fn a_reading_call_changes_nothing() {
         assert_eq!(todos(&[], &arguments("{}")), None);
+    }
+
+    #[test]
+    fn what_was_not_let_run_took_no_time() {
+        use ToolStatus::{Completed, Failed};
+        assert_eq!(time_taken(Some(84.4), Completed, ""), Some(84));
+        assert_eq!(time_taken(Some(0.0), Completed, ""), Some(0));
+        assert_eq!(time_taken(Some(7.0), Failed, "no such file"), Some(7));
+        assert_eq!(time_taken(Some(0.0), Failed, "no host has this tool"), None);
+        assert_eq!(
+            time_taken(Some(60_077.0), Failed, "BLOCKED: timed out"),
+            None
+        );
+        assert_eq!(time_taken(Some(f64::NAN), Completed, ""), None);
+        assert_eq!(time_taken(None, Completed, ""), None);
     }
 
     #[test]

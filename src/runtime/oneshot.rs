@@ -243,7 +243,7 @@ impl OneShot<'_> {
             Some(_) => "the message may have arrived; it is kept as uncertain",
         };
         Ended::NoConnection(SafeText::label(&format!(
-            "nothing came from the server for {} s; {became}",
+            "nothing came for {} s; {became}",
             self.request.patience.as_secs()
         )))
     }

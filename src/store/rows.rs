@@ -112,7 +112,12 @@ pub(super) struct RunEndedRest {
 enum OutcomeRow {
     Completed,
     Cancelled,
-    Failed { error: String, hint: String },
+    Failed {
+        error: String,
+        hint: String,
+        #[serde(default)]
+        details: String,
+    },
     Lost,
 }
 
@@ -364,9 +369,14 @@ impl RunEndedRest {
             outcome: match outcome {
                 RunOutcome::Completed => OutcomeRow::Completed,
                 RunOutcome::Cancelled => OutcomeRow::Cancelled,
-                RunOutcome::Failed { error, hint } => OutcomeRow::Failed {
+                RunOutcome::Failed {
+                    error,
+                    hint,
+                    details,
+                } => OutcomeRow::Failed {
                     error: text_of(error),
                     hint: text_of(hint),
+                    details: text_of(details),
                 },
                 RunOutcome::Lost => OutcomeRow::Lost,
             },
@@ -378,9 +388,14 @@ impl RunEndedRest {
         let outcome = match self.outcome {
             OutcomeRow::Completed => RunOutcome::Completed,
             OutcomeRow::Cancelled => RunOutcome::Cancelled,
-            OutcomeRow::Failed { error, hint } => RunOutcome::Failed {
+            OutcomeRow::Failed {
+                error,
+                hint,
+                details,
+            } => RunOutcome::Failed {
                 error: safe(error),
                 hint: safe(hint),
+                details: safe(details),
             },
             OutcomeRow::Lost => RunOutcome::Lost,
         };

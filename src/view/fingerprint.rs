@@ -62,8 +62,12 @@ pub(crate) fn fingerprint(scene: &Scene<'_>, index: usize, entry: &Entry, lead: 
         EntryBody::RunEnded { outcome, .. } => match outcome {
             RunOutcome::Completed => 0_u8.hash(&mut hasher),
             RunOutcome::Cancelled => 1_u8.hash(&mut hasher),
-            RunOutcome::Failed { error, hint } => {
-                (2_u8, error.as_str(), hint.as_str()).hash(&mut hasher);
+            RunOutcome::Failed {
+                error,
+                hint,
+                details,
+            } => {
+                (2_u8, error.as_str(), hint.as_str(), details.as_str()).hash(&mut hasher);
             }
             RunOutcome::Lost => 3_u8.hash(&mut hasher),
         },

@@ -57,7 +57,7 @@ pub(crate) fn run_rows(scene: &Scene<'_>, is_roomy: bool, stop_key: &str) -> Vec
         return vec![
             Row::of(format!("{} ", g.decision), Role::Warning)
                 .and(
-                    "the server does not confirm the stop; messages go out again",
+                    "the stop is not confirmed; messages go out again",
                     Role::Warning,
                 )
                 .right(stop_key, Role::Key)

@@ -210,6 +210,7 @@ impl Driver for Echo {
                     let failed = RunOutcome::Failed {
                         error,
                         hint: SafeText::default(),
+                        details: SafeText::default(),
                     };
                     self.give_up(id, CommandOutcome::Refused(refusal), failed);
                 }

@@ -517,7 +517,12 @@ pub fn perform(lab: &mut Lab, line: &str) -> Vec<String> {
             let reason = close_reason(rest);
             // In the order of the shell: the driver is asked before it forgets the link.
             let retry = lab.driver.retry(&reason);
-            let outputs = lab.input(Input::LinkDown { reason });
+            let last = match reason {
+                CloseReason::Ours => lab.driver.farewell(lab.now),
+                _ => Vec::new(),
+            };
+            let mut outputs: Vec<Output> = last.into_iter().map(Output::Frame).collect();
+            outputs.extend(lab.input(Input::LinkDown { reason }));
             let mut lines: Vec<String> = outputs.iter().flat_map(output_lines).collect();
             lines.push(format!("= dial: {retry:?}"));
             lines
@@ -1111,8 +1116,16 @@ fn topic_line(topic: &Topic) -> String {
                 format!("tool {} is {}", from.as_str(), to.as_str())
             }
             RunEvent::Finished { run, outcome, .. } => match outcome {
-                RunOutcome::Failed { error, hint } => {
-                    format!("run {} failed: {error:?} {hint:?}", run.as_str())
+                RunOutcome::Failed {
+                    error,
+                    hint,
+                    details,
+                } => {
+                    let details = match details.as_str() {
+                        "" => String::new(),
+                        details => format!(" details={details:?}"),
+                    };
+                    format!("run {} failed: {error:?} {hint:?}{details}", run.as_str())
                 }
                 other => format!("run {} {other:?}", run.as_str()),
             },

@@ -115,6 +115,7 @@ fn a_failed_run_says_why_in_its_place() {
         RunOutcome::Failed {
             error: "no credit".into(),
             hint: "".into(),
+            details: "".into(),
         },
     ));
     assert_eq!(desk.lines(), ["run failed: no credit"]);
@@ -145,6 +146,7 @@ fn a_run_that_failed_and_goes_on_loses_its_failure() {
         RunOutcome::Failed {
             error: "too slow".into(),
             hint: "".into(),
+            details: "".into(),
         },
     ));
     assert_eq!(desk.lines(), ["agent: One  (cut)", "run failed: too slow"]);

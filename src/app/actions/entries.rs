@@ -9,7 +9,7 @@ use crate::app::state::{MediaThen, State};
 use crate::app::{Action, Effect, conversation};
 use crate::domain::{
     AccountId, AttachmentId, AttachmentState, Delivery, Entry, EntryBody, MessageKey, Moment,
-    Severity, Write,
+    RunOutcome, Severity, Write,
 };
 use crate::text::{SafeText, unmarked};
 
@@ -101,7 +101,10 @@ fn text_of(entry: &Entry) -> SafeText {
             .cloned()
             .unwrap_or_default(),
         EntryBody::RunEnded { outcome, .. } => match outcome {
-            crate::domain::RunOutcome::Failed { error, .. } => error.clone(),
+            RunOutcome::Failed { error, details, .. } if details.is_empty() => error.clone(),
+            RunOutcome::Failed { error, details, .. } => {
+                SafeText::prose(&format!("{error}\n\n{details}"))
+            }
             _ => SafeText::default(),
         },
         EntryBody::Gap { .. } | EntryBody::Deleted { .. } => SafeText::default(),

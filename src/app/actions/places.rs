@@ -373,7 +373,7 @@ fn on_conversation(state: &mut State, now: Moment, action: Action) -> Vec<Effect
             ask(
                 state,
                 "New conversation",
-                "its name; may stay empty where the server finds one",
+                "its name; may stay empty where it gets one by itself",
                 "",
                 Prompted::NewConversation(account),
             );
@@ -425,10 +425,13 @@ fn on_conversation(state: &mut State, now: Moment, action: Action) -> Vec<Effect
         DeleteConversation => popups::confirm(
             state,
             &format!("Delete {name}?"),
-            if is_left {
-                "The server does not know it any more; it is kept here only. This cannot be undone."
-            } else {
-                "The server deletes it with all its messages. This cannot be undone."
+            match state
+                .account(&account)
+                .map_or("", |of| of.account.capabilities.delete_note)
+            {
+                _ if is_left => "It is kept here only. This cannot be undone.",
+                "" => "The server deletes it with all its messages. This cannot be undone.",
+                note => note,
             },
             "Delete",
             Confirmed::DeleteConversation(account, id),

@@ -144,10 +144,12 @@ pub(in crate::app) fn farewell(life: &DecisionLife) -> String {
         } => format!("Answered elsewhere: {choice}."),
         DecisionLife::Resolved { by_us: false, .. } => "Answered elsewhere.".to_owned(),
         DecisionLife::Expired { why, .. } => match why {
-            Expiry::Gone => "The server no longer waits for this answer.",
+            Expiry::Gone => "Nobody waits for this answer any more.",
             Expiry::RunEnded => "The run ended; it no longer waits for this answer.",
             Expiry::TimedOut => "The time for this answer ran out.",
-            Expiry::ServerRestarted => "The server restarted and no longer waits for this answer.",
+            Expiry::ServerRestarted => {
+                "Nobody waits for this answer any more: there was a restart."
+            }
         }
         .to_owned(),
         DecisionLife::Resolved { .. }
@@ -190,10 +192,7 @@ pub(in crate::app) fn on_outcome(
         }
         CommandOutcome::Refused(refusal) => match refusal.code {
             RefusalCode::NotFound => {
-                state.say(
-                    Severity::Warning,
-                    "The server no longer waits for this answer.",
-                );
+                state.say(Severity::Warning, "Nobody waits for this answer any more.");
                 expired(state, now, account, id, Expiry::Gone);
             }
             RefusalCode::TimedOut => {

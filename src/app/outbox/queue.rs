@@ -102,7 +102,7 @@ pub(in crate::app) fn take_out(
     if !is_mine_to_take {
         state.say(
             Severity::Info,
-            "This message is on its way; wait for the server's answer.",
+            "This message is on its way; wait for its answer.",
         );
         return None;
     }

@@ -39,7 +39,7 @@ pub fn choose(state: &mut State, now: Moment, then: Then) -> Vec<Effect> {
                     Overlay::Prompt(Prompt {
                         title: "Model".into(),
                         line: Default::default(),
-                        hint: "the name as the server knows it".into(),
+                        hint: "its exact name".into(),
                         error: None,
                         is_secret: false,
                         then: Prompted::ModelFreeText(account, id),
@@ -225,7 +225,7 @@ pub fn invoke(
             subject,
             argument,
         },
-        Pending::Other("The server did not do it"),
+        Pending::Other("It was not done"),
     )
 }
 

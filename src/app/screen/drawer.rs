@@ -144,7 +144,7 @@ pub fn arguments_hint(state: &State) -> Option<SafeText> {
     if let Some(said) = slash::literal(text) {
         let word = said.split_whitespace().next()?;
         let words = match slash::read(account, said) {
-            slash::Typed::Server => "; the server may take it for a command",
+            slash::Typed::Server => "; it may be taken for a command",
             slash::Typed::Local(..) => "; not as the command of this program",
             slash::Typed::Text => "",
         };

@@ -265,7 +265,7 @@ pub fn refusal(state: &State, action: Action) -> Option<&'static str> {
             return can
                 .functions
                 .is_empty()
-                .then_some("the server offers nothing besides");
+                .then_some("it offers nothing besides");
         }
         _ => return None,
     };

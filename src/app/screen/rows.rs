@@ -11,7 +11,8 @@ use crate::app::actions::is_loading;
 use crate::app::state::{AccountState, State};
 use crate::domain::{
     AccountId, AttachmentId, AttachmentState, ConversationId, DecisionId, Delivery, Entry,
-    EntryBody, Grant, MessageKey, ModelChoice, Moment, Question, SearchHit, ServerChoice,
+    EntryBody, Grant, MessageKey, ModelChoice, Moment, Question, RunOutcome, SearchHit,
+    ServerChoice,
 };
 use crate::text::{SafeText, size_words};
 
@@ -451,6 +452,10 @@ fn entry_menu(state: &State, key: MessageKey) -> Vec<ListRow> {
             actions.extend([ToggleFold, DeleteEntry]);
         }
         EntryBody::Tool(_) => actions.push(ToggleFold),
+        EntryBody::RunEnded {
+            outcome: RunOutcome::Failed { details, .. },
+            ..
+        } if !details.is_empty() => actions.push(ToggleFold),
         EntryBody::RunEnded { .. } | EntryBody::Gap { .. } | EntryBody::Deleted { .. } => {}
     }
     actions
@@ -529,7 +534,7 @@ pub fn grant_words(grant: Grant) -> &'static str {
         Grant::Session => "anything like it in this conversation",
         Grant::Always => "anything like it, everywhere, for good",
         Grant::Deny => "the agent is told no",
-        Grant::Unknown => "the server did not say what this grants",
+        Grant::Unknown => "what this grants was not said",
     }
 }
 
@@ -538,7 +543,7 @@ pub fn short_grant_words(words: &'static str) -> &'static str {
     match words {
         "anything like it in this conversation" => "all like it, here",
         "anything like it, everywhere, for good" => "all like it, for good",
-        "the server did not say what this grants" => "not said by the server",
+        "what this grants was not said" => "not said",
         words => words,
     }
 }

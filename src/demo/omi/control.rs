@@ -7,7 +7,7 @@ use super::{Omi, Session};
 use serde_json::{Value, json};
 
 /// The control tools a host may call.
-pub(super) const TOOLS: [&str; 8] = [
+pub(super) const TOOLS: [&str; 10] = [
     "list_agent_sessions",
     "get_agent_run",
     "cancel_agent_run",
@@ -16,6 +16,8 @@ pub(super) const TOOLS: [&str; 8] = [
     "inspect_agent_artifacts",
     "list_desktop_action_queue",
     "get_desktop_open_loops",
+    "build_desktop_awareness_snapshot",
+    "resolve_desktop_dispatch",
 ];
 
 /// Bytes of the rows in one list of sessions.
@@ -597,11 +599,10 @@ impl Omi {
                     "terminalStatus": "succeeded", "text": said, "artifacts": []}))
             }
             "inspect_agent_artifacts" => Ok(json!({"artifacts": []})),
-            "list_desktop_action_queue" => Ok(json!({"actionQueue": []})),
-            _ => Ok(json!({"openLoops": [
-                {"id": "loop-1", "title": "harbor 2.8: rollout not started", "since": "yesterday"},
-                {"id": "loop-2", "title": "#1729 waits for a second review", "since": "this morning"},
-            ]})),
+            "list_desktop_action_queue" => Ok(json!({"actionQueue": self.action_queue()})),
+            "build_desktop_awareness_snapshot" => Ok(json!({"snapshot": self.awareness()})),
+            "resolve_desktop_dispatch" => self.resolve_dispatch(input),
+            _ => Ok(json!({"openLoops": self.open_loops()})),
         }
     }
 }

@@ -7,6 +7,7 @@
 
 mod children;
 mod control;
+mod dispatches;
 mod journal;
 mod process;
 mod readings;
@@ -71,6 +72,8 @@ pub struct Omi {
     background: Vec<Background>,
     /// Final texts and states of runs that ended, for the control tools.
     ended: BTreeMap<String, Value>,
+    /// How what waited in the queue was answered.
+    answered: BTreeMap<String, Value>,
     /// Agents in the background, the oldest first.
     children: Vec<children::Child>,
     owed: BTreeMap<String, Owed>,
@@ -102,6 +105,7 @@ impl Omi {
             runs: Vec::new(),
             background: Vec::new(),
             ended: BTreeMap::new(),
+            answered: BTreeMap::new(),
             children: Vec::new(),
             owed: BTreeMap::new(),
             sources: BTreeMap::new(),

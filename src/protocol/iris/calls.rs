@@ -148,10 +148,8 @@ impl Iris {
         } else {
             call.output = SafeText::prose(&bounded(&tool.output_preview, TOOL_TEXT_LIMIT));
         }
-        call.duration_ms = tool
-            .duration
-            .filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
-            .map(|seconds| (seconds * 1_000.0).round() as u64);
+        let stated_ms = tool.duration.map(|seconds| seconds * 1_000.0);
+        call.duration_ms = tools::time_taken(stated_ms, call.status, call.error.as_str());
         if self.is_replay() {
             let lane = self.lanes.lane(&conversation);
             let (after, at_ms) = (lane.anchor.clone(), lane.last_ts);

@@ -538,6 +538,7 @@ impl Iris {
             create_thread: Support::Yes,
             rename_conversation: Support::Yes,
             delete_conversation: Support::Yes,
+            delete_note: "",
             clear_conversation: Support::No(NO_CLEARING),
             set_default: Support::Yes,
             favorite: Support::Yes,

@@ -470,6 +470,7 @@ fn restarted() -> RunOutcome {
         error: "The gateway restarted while this run was going on.".into(),
         hint: "What it had written stays above. Send the message again if the answer is missing."
             .into(),
+        details: SafeText::default(),
     }
 }
 
@@ -481,5 +482,6 @@ fn failed(error: &str) -> RunOutcome {
             SafeText::prose(&crate::text::truncate(error.trim(), 2_000))
         },
         hint: "Send the message again; if it stays, look into the gateway's log.".into(),
+        details: SafeText::default(),
     }
 }

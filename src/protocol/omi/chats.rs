@@ -185,13 +185,16 @@ impl Chat {
 }
 
 /// Cuts a text into pieces of these lengths; what is between them is white space. None when they
-/// are not the lengths of this text.
+/// are not the lengths of this text. A last piece that was only begun has the rest.
 fn pieces<'a>(text: &'a str, lengths: &[usize]) -> Option<Vec<&'a str>> {
     let mut rest = text.trim();
     let mut pieces = Vec::with_capacity(lengths.len());
     for length in lengths {
         pieces.push(rest.get(..*length)?);
         rest = rest.get(*length..)?.trim_start();
+    }
+    if let (Some(0), Some(last)) = (lengths.last(), pieces.last_mut()) {
+        *last = std::mem::take(&mut rest);
     }
     (rest.is_empty() && pieces.len() > 1).then_some(pieces)
 }
@@ -268,6 +271,13 @@ impl Omi {
             chat.parted.push((turn.to_owned(), lengths));
             let extra = chat.parted.len().saturating_sub(PARTED);
             chat.parted.drain(..extra);
+        }
+    }
+
+    /// Its text is one again.
+    pub(super) fn forget_parts(&mut self, id: &ConversationId, turn: &str) {
+        if let Some(chat) = self.chats.all.get_mut(id) {
+            chat.parted.retain(|(parted, _)| parted != turn);
         }
     }
 

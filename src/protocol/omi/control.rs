@@ -2,6 +2,7 @@
 //! waits for the person, and what the agent knows. What is meant is chosen from a list (`listing`);
 //! the answers are shown as documents, which `documents` writes.
 
+use super::dispatches::RESOLVE;
 use super::listing::Aim;
 use super::{Asked, Omi, documents, word};
 use crate::domain::{
@@ -123,6 +124,10 @@ impl Omi {
                 "This runtime has no such function.",
             );
         }
+        if function == RESOLVE {
+            let chosen = subject.unwrap_or(argument);
+            return self.choose_dispatch(now, id, conversation, chosen);
+        }
         let is_list = matches!(
             function,
             "list_agent_sessions" | "get_agent_run" | "cancel_agent_run" | "send_agent_message"
@@ -206,6 +211,16 @@ impl Omi {
         match self.pending.take(word(line, "requestId")) {
             Some(Asked::Control(call)) => self.on_called(now, *call, &value),
             Some(Asked::Agents(listing)) => self.on_agents(now, *listing, &value),
+            Some(Asked::Dispatch {
+                command,
+                conversation,
+                id,
+            }) => self.ask_person(now, command, conversation, &id, &value),
+            Some(Asked::Settle {
+                command,
+                decision,
+                answer,
+            }) => self.on_settled(command, &decision, &answer, &value),
             _ => self.unasked(line, "a result of a function"),
         }
     }
@@ -226,6 +241,13 @@ impl Omi {
             .iter()
             .find(|(name, ..)| *name == call.function)
             .map_or(call.function.as_str(), |(_, title, _)| title);
+        let is_queue = matches!(
+            call.function.as_str(),
+            "list_desktop_action_queue" | "get_desktop_open_loops"
+        );
+        if is_queue && self.offer_queue(now, call.command, title, value) {
+            return;
+        }
         let body = match call.function.as_str() {
             "read_tool_output" if call.name != call.function => {
                 return self.offer_artifacts(call.command, value);

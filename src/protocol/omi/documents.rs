@@ -317,7 +317,7 @@ fn says(name: &str, value: &Value) -> bool {
 }
 
 /// The name of a field in words: `lastActivityAtMs` is "Last activity".
-fn human(name: &str) -> String {
+pub(super) fn human(name: &str) -> String {
     let plain = [
         "AtMs", "_at_ms", "UntilMs", "At", "_at", "Ms", "_ms", "Bytes",
     ]

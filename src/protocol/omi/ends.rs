@@ -9,6 +9,7 @@ use crate::domain::{
     CommandId, CommandOutcome, ConversationId, Footer, Moment, Part, RefusalCode, RemoteId,
     RunEvent, RunOutcome, TextPatch, TimelineEvent, Topic,
 };
+use crate::link::Frame;
 use crate::protocol::decode::{TEXT_LIMIT, bounded};
 use crate::text::SafeText;
 use serde_json::{Map, Value, json};
@@ -260,6 +261,7 @@ impl Omi {
                 }));
             }
         } else if !text.is_empty() {
+            self.forget_parts(&conversation, &query.answer_turn);
             let others: Vec<RemoteId> =
                 (1..query.parts.len()).map(|at| query.part_id(at)).collect();
             if !others.is_empty() {
@@ -441,9 +443,39 @@ impl Omi {
             let outcome = RunOutcome::Failed {
                 error: "The agent gave no sign of life for a minute, so it was stopped.".into(),
                 hint: "Look at what was done before you send it again.".into(),
+                details: SafeText::default(),
             };
             self.stop_query(now, &id, outcome);
         }
+    }
+
+    /// The process is about to be ended: what is being answered is written down as far as it is
+    /// shown, and told to stop. The turns are repaired at the next start, because only the end of a
+    /// run can end its turn.
+    pub(super) fn last_words(&mut self) -> Vec<Frame> {
+        let mut lines = Vec::new();
+        for (id, query) in &self.queries.all {
+            let text = query.written_text();
+            if query.is_journaled && !text.is_empty() {
+                let mut line = json!({
+                    "type": "journal_update_turn",
+                    "update": {"turnId": query.answer_turn, "content": text},
+                });
+                self.put_surface(&mut line, &query.conversation);
+                lines.push((line, None));
+            }
+            if query.life == Life::Running {
+                lines.push((json!({"type": "interrupt"}), Some(id.clone())));
+            }
+        }
+        lines
+            .into_iter()
+            .map(|(mut line, id)| {
+                let id = id.unwrap_or_else(|| self.ids.mint());
+                self.envelope(&mut line, &id);
+                Frame::text(line.to_string())
+            })
+            .collect()
     }
 
     /// The process is gone and its runs with it. Nothing is sent a second time by itself.
@@ -456,7 +488,7 @@ impl Omi {
             if query.is_journaled && !query.parts.is_empty() {
                 self.queries
                     .cut
-                    .insert(query.answer_turn.clone(), query.text());
+                    .insert(query.answer_turn.clone(), query.written_text());
             }
             if query.parts.len() > 1 {
                 self.note_parts(&query.conversation, &query.answer_turn, &query.parts);

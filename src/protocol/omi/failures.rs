@@ -3,7 +3,7 @@
 
 use super::{Omi, word};
 use crate::domain::{RunOutcome, Severity};
-use crate::protocol::decode::notice;
+use crate::protocol::decode::{bounded, notice};
 use crate::protocol::{Output, Retry};
 use crate::text::SafeText;
 use serde_json::{Map, Value};
@@ -59,6 +59,8 @@ const BEGINNINGS: [(&str, Fault, Option<&str>); 5] = [
     ),
 ];
 
+/// Bytes of what a failure says for whoever looks into it.
+const DETAILS: usize = 4 * 1024;
 /// Lines of the runtime's log that stand beside a failure.
 const LOG_LINES: usize = 8;
 
@@ -118,6 +120,16 @@ impl Fault {
     }
 }
 
+/// What a failure says for whoever looks into it; empty where that is what the person reads anyway.
+fn details(line: &Map<String, Value>) -> String {
+    let failure = line.get("failure").and_then(Value::as_object);
+    let said = failure.map_or("", |failure| word(failure, "technicalMessage").trim());
+    match said == failure_words(line) {
+        true => String::new(),
+        false => bounded(said, DETAILS),
+    }
+}
+
 /// The end of a log, short enough to be read beside a failure.
 fn last_lines(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -151,6 +163,7 @@ impl Omi {
         RunOutcome::Failed {
             error: SafeText::prose(&failure_words(line)),
             hint: SafeText::prose(&self.next_step(fault, may_retry)),
+            details: SafeText::prose(&details(line)),
         }
     }
 

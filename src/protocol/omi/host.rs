@@ -3,6 +3,7 @@
 //! the account's own tools is refused at once; what is runs after the person said yes, or at once
 //! when it only reads. No request is carried out twice: a repeated one gets the same answer.
 
+use super::dispatches::Dispatch;
 use super::{Omi, input_hash, word};
 use crate::config::account::ToolConfig;
 use crate::domain::{
@@ -71,8 +72,12 @@ pub(super) struct Host {
     asking: BTreeMap<DecisionId, Wanted>,
     /// Tools that run.
     running: BTreeMap<u64, Wanted>,
-    /// Questions of the runtime, with their runs.
-    pub(super) questions: BTreeMap<DecisionId, Option<RunId>>,
+    /// Questions of the runtime, as they were asked.
+    pub(super) questions: BTreeMap<DecisionId, Decision>,
+    /// What waits in the queue of the runtime, as it was listed last.
+    pub(super) queue: Vec<Dispatch>,
+    /// Those of it that the person is asked, and until when.
+    pub(super) dispatches: BTreeMap<DecisionId, (Dispatch, Option<Moment>)>,
     calls: u64,
     /// The newest answers, kept over the end of a process: a request that comes again after it is
     /// not carried out again.
@@ -81,12 +86,14 @@ pub(super) struct Host {
 
 impl Host {
     pub(super) fn deadline(&self) -> Option<Moment> {
-        self.asking.values().map(|wanted| wanted.until).min()
+        let dispatches = self.dispatches.values().filter_map(|(_, until)| *until);
+        let asking = self.asking.values().map(|wanted| wanted.until);
+        asking.chain(dispatches).min()
     }
 
     /// Whether the person is asked nothing.
     pub(super) fn is_quiet(&self) -> bool {
-        self.asking.is_empty() && self.questions.is_empty()
+        self.asking.is_empty() && self.questions.is_empty() && self.dispatches.is_empty()
     }
 
     /// A request that is being worked on already takes the newest echo.
@@ -338,6 +345,7 @@ impl Omi {
     pub(super) fn cut_host(&mut self) {
         self.host.running.clear();
         self.expire_where(Expiry::ServerRestarted, |_| true);
+        self.cut_dispatches();
     }
 
     fn expire_where(&mut self, why: Expiry, matches: impl Fn(Option<&RunId>) -> bool) {
@@ -351,7 +359,7 @@ impl Omi {
             .host
             .questions
             .iter()
-            .filter(|(_, run)| matches(run.as_ref()));
+            .filter(|(_, decision)| matches(decision.run.as_ref()));
         let gone: Vec<DecisionId> = asking
             .map(|(id, _)| id.clone())
             .chain(questions.map(|(id, _)| id.clone()))

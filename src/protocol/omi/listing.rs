@@ -263,7 +263,7 @@ impl Omi {
         self.show_choices(command, "Which output?", nothing, rows);
     }
 
-    fn show_choices(
+    pub(super) fn show_choices(
         &mut self,
         command: CommandId,
         title: &str,

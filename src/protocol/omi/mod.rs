@@ -15,7 +15,8 @@
 //! - `host`: what the runtime asks of its host: tools of the person's own, checked by
 //!   `input_hash`; `backend`: storing in a cloud that is not here; `questions`: for the person.
 //! - `control`: what can be asked of the runtime by name, and what the agent knows; `listing` and
-//!   `agents`: the agents it knows, to choose from; `documents` writes the answers.
+//!   `agents`: the agents it knows, to choose from; `dispatches`: what waits for the person in its
+//!   queue; `documents` writes the answers.
 #![doc = include_str!("types.md")]
 
 mod agents;
@@ -24,6 +25,7 @@ mod blocks;
 mod chats;
 mod clearing;
 mod control;
+mod dispatches;
 mod documents;
 mod ends;
 mod failures;
@@ -47,8 +49,9 @@ use super::pending::{Pending, WireIds};
 use super::{Driver, Input, Output, ReplaceKey, Retry, Setup, retry};
 use crate::config::account::ProcessEndpoint;
 use crate::domain::{
-    AccountEvent, ChatCommand, Command, CommandId, CommandOutcome, ConversationId, DecisionId,
-    ModelCommand, Moment, Refusal, RefusalCode, Reply, Secret, Severity, Topic, TransferCommand,
+    AccountEvent, Answer, ChatCommand, Command, CommandId, CommandOutcome, ConversationId,
+    DecisionId, ModelCommand, Moment, Refusal, RefusalCode, Reply, Secret, Severity, Topic,
+    TransferCommand,
 };
 use crate::link::{CloseReason, Frame};
 use failures::failure_words;
@@ -107,6 +110,18 @@ enum Asked {
     Snapshot {
         command: CommandId,
     },
+    /// The whole of something that waits in the queue of the runtime.
+    Dispatch {
+        command: CommandId,
+        conversation: Option<ConversationId>,
+        id: String,
+    },
+    /// An answer to it.
+    Settle {
+        command: CommandId,
+        decision: DecisionId,
+        answer: Answer,
+    },
     Control(Box<control::Call>),
     /// A list of agents.
     Agents(Box<listing::Listing>),
@@ -119,7 +134,9 @@ impl Asked {
             Self::Clear { command, .. }
             | Self::Migrate { command, .. }
             | Self::Elicit { command, .. }
-            | Self::Snapshot { command } => Some(*command),
+            | Self::Snapshot { command }
+            | Self::Dispatch { command, .. }
+            | Self::Settle { command, .. } => Some(*command),
             Self::Control(call) => Some(call.command),
             Self::Agents(listing) => match listing.aim {
                 listing::Aim::Choose { command, .. } => Some(command),
@@ -138,7 +155,10 @@ impl Asked {
     fn patience(&self) -> Duration {
         match self {
             Self::Control(call) if call.is_long() => RUN_PATIENCE,
-            Self::Resolve { .. } | Self::Control(_) => START_PATIENCE,
+            Self::Resolve { .. }
+            | Self::Control(_)
+            | Self::Dispatch { .. }
+            | Self::Settle { .. } => START_PATIENCE,
             _ => PATIENCE,
         }
     }
@@ -436,6 +456,12 @@ impl Omi {
             // Conveniences, which not every runtime has.
             Asked::Defaults | Asked::Workspace => {}
             Asked::Agents(listing) => self.no_agents(*listing, code, words),
+            // What the queue said of it has to do.
+            Asked::Dispatch {
+                command,
+                conversation,
+                id,
+            } => self.ask_person(now, command, conversation, &id, &Value::Null),
             Asked::Clear {
                 command,
                 conversation,
@@ -467,6 +493,7 @@ impl Omi {
         }
         self.expire_queries(now);
         self.expire_tools(now);
+        self.expire_dispatches(now);
         self.watch(now);
     }
 
@@ -548,6 +575,13 @@ impl Driver for Omi {
             return Frame::text(Value::Object(map).to_string());
         }
         Frame::text(masked)
+    }
+
+    fn farewell(&mut self, _now: Moment) -> Vec<Frame> {
+        match self.session.is_ready() {
+            true => self.last_words(),
+            false => Vec::new(),
+        }
     }
 
     fn retry(&self, reason: &CloseReason) -> Retry {

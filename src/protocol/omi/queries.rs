@@ -208,6 +208,17 @@ impl Query {
         self.parts.concat()
     }
 
+    /// The same for the journal: what stood below a tool begins anew.
+    pub(super) fn written_text(&self) -> String {
+        match self.parts.len() {
+            0 | 1 => self.text(),
+            _ => {
+                let parts: Vec<&str> = self.parts.iter().map(|part| part.trim()).collect();
+                parts.join("\n\n").trim().to_owned()
+            }
+        }
+    }
+
     /// Whether the parts say all of this text, so that they may stay.
     pub(super) fn keeps_parts(&self, text: &str) -> bool {
         self.parts.len() > 1

@@ -74,9 +74,8 @@ impl Omi {
             }
         };
         let id = DecisionId::from(dispatch);
-        self.host.questions.insert(id.clone(), run.clone());
-        self.say(Topic::Decision(DecisionEvent::Opened(Box::new(Decision {
-            id,
+        let decision = Decision {
+            id: id.clone(),
             conversation,
             run,
             tool: None,
@@ -87,10 +86,12 @@ impl Omi {
             asked_at: now,
             deadline: None,
             was_asked_for: false,
-        }))));
+        };
+        self.host.questions.insert(id, decision.clone());
+        self.say(Topic::Decision(DecisionEvent::Opened(Box::new(decision))));
     }
 
-    fn of_session(&self, session: &str) -> Option<ConversationId> {
+    pub(super) fn of_session(&self, session: &str) -> Option<ConversationId> {
         self.chats
             .all
             .iter()
@@ -124,6 +125,9 @@ impl Omi {
         decision: &DecisionId,
         answer: Answer,
     ) {
+        if self.answer_dispatch(now, command, decision, &answer) {
+            return;
+        }
         if !self.host.questions.contains_key(decision) {
             return self.refuse(
                 command,
@@ -178,7 +182,11 @@ fn asked_words(line: &Map<String, Value>) -> String {
     }
 }
 
-fn choice(option: &Map<String, Value>, is_permission: bool, recommended: &str) -> Choice {
+pub(super) fn choice(
+    option: &Map<String, Value>,
+    is_permission: bool,
+    recommended: &str,
+) -> Choice {
     let value = word(option, "optionId").to_owned();
     let effect = match word(option, "effect") {
         "" | "choice" => value.as_str(),

@@ -31,6 +31,8 @@ const OWNER: &str = "owner";
 
 pub(super) const NO_MESSAGE_DELETION: &str =
     "Omi cannot delete single messages; clear the conversation, or write a correction";
+const DELETE_NOTE: &str = "Its messages are emptied out of the runtime's journal and out of this \
+    program, which then forgets it. Files that the agent made stay. This cannot be undone.";
 pub(super) const NO_SERVER_SEARCH: &str = "Omi does not search in its journal; search here";
 pub(super) const NO_CATALOG: &str = "Omi has no slash commands of its own";
 pub(super) const FILES_ARE_HERE: &str = "the file is on this machine already";
@@ -384,6 +386,7 @@ fn capabilities_of(tools: &[String]) -> Capabilities {
         appearance: Support::No(NOT_IN_OMI),
         automation: Support::No(NOT_IN_OMI),
         auto_thread: Support::No(NOT_IN_OMI),
+        delete_note: DELETE_NOTE,
         delete_message: Support::No(NO_MESSAGE_DELETION),
         reply_to: Support::No(NOT_IN_OMI),
         read_receipts: Support::No(NOT_IN_OMI),

@@ -458,10 +458,12 @@ fn outcome(frame: &RunFrame) -> RunOutcome {
                 SafeText::prose(&crate::text::truncate(frame.error.trim(), 2_000))
             },
             hint: "Send the message again, or choose another model.".into(),
+            details: SafeText::default(),
         },
         other => RunOutcome::Failed {
             error: SafeText::prose(&format!("The run ended as \"{other}\".")),
             hint: "Look at what was done before you send the message again.".into(),
+            details: SafeText::default(),
         },
     }
 }

@@ -317,6 +317,7 @@ fn capabilities() -> Capabilities {
         create_thread: Support::No(NO_THREADS),
         rename_conversation: Support::Yes,
         delete_conversation: Support::Yes,
+        delete_note: "",
         clear_conversation: Support::No(NO_CLEARING),
         set_default: Support::No(NOT_IN_PHEBY),
         favorite: Support::No(NOT_IN_PHEBY),

@@ -103,10 +103,7 @@ impl Pheby {
         call.preview = tools::preview(&frame.tool_name, &frame.args_redacted);
         call.arguments = tools::readable(&frame.args_redacted);
         call.error = tools::error_text(&frame.error);
-        call.duration_ms = frame
-            .duration_ms
-            .filter(|ms| ms.is_finite() && *ms >= 0.0)
-            .map(|ms| ms as u64);
+        call.duration_ms = tools::time_taken(frame.duration_ms, call.status, &frame.error);
         self.runs
             .note_call(conversation, &call, frame.tool_name == CLARIFY);
         call

@@ -163,8 +163,10 @@ impl OneShot<'_> {
                 self.ended = Some(match outcome {
                     RunOutcome::Completed => Ended::Answered,
                     RunOutcome::Cancelled => Ended::RunFailed("the run was cancelled".into()),
-                    RunOutcome::Failed { error, hint } => Ended::RunFailed(with_hint(error, hint)),
-                    RunOutcome::Lost => Ended::RunFailed("the server lost the run".into()),
+                    RunOutcome::Failed { error, hint, .. } => {
+                        Ended::RunFailed(with_hint(error, hint))
+                    }
+                    RunOutcome::Lost => Ended::RunFailed("the run was lost".into()),
                 });
             }
             _ => {}

@@ -194,14 +194,14 @@ impl Links {
     }
 
     /// Lets the link go with the usual grace.
-    pub fn leave_quietly(&mut self) {
+    pub fn leave_quietly(&mut self, last: Vec<Frame>) {
         let grace = self.place.grace();
-        self.leave(Vec::new(), grace);
+        self.leave(last, grace);
     }
 
     /// Lets the link go because the program ends: a person waits for their prompt.
-    pub fn leave_at_the_end(&mut self) {
-        self.leave_within(Vec::new(), self.place.grace().min(LAST_GRACE));
+    pub fn leave_at_the_end(&mut self, last: Vec<Frame>) {
+        self.leave_within(last, self.place.grace().min(LAST_GRACE));
     }
 
     /// Plans the next attempt; none when there is none.

@@ -192,7 +192,8 @@ impl Task {
             let woken = self.wait().await;
             self.on_woken(woken);
         }
-        self.links.leave_at_the_end();
+        let last = self.farewell();
+        self.links.leave_at_the_end(last);
         self.links.gone().await;
     }
 

@@ -40,15 +40,15 @@ pub(crate) fn standing(decision: &Decision) -> Option<String> {
         }
         DecisionLife::Expired { why, .. } => Some(
             match why {
-                Expiry::Gone => "expired: the server no longer knows it",
+                Expiry::Gone => "expired: nobody waits for it any more",
                 Expiry::RunEnded => "gone with its run",
                 Expiry::TimedOut => "expired: its time ran out",
-                Expiry::ServerRestarted => "gone: the server restarted",
+                Expiry::ServerRestarted => "gone in a restart",
             }
             .to_owned(),
         ),
         DecisionLife::Uncertain { .. } => {
-            Some("the link broke before the server took your answer".to_owned())
+            Some("the link broke before your answer was taken".to_owned())
         }
     }
 }

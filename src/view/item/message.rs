@@ -134,7 +134,7 @@ fn trouble(scene: &Scene<'_>, message: &Message) -> Vec<Row> {
     let (mark, text, role) = match &message.delivery {
         Some(Delivery::Uncertain) => (
             scene.glyphs.uncertain,
-            "The link broke before the server answered, so it may or may not have arrived. Select it and press Enter to send it again or to discard it.".to_owned(),
+            "The link broke before an answer came, so it may or may not have arrived. Select it and press Enter to send it again or to discard it.".to_owned(),
             Role::Warning,
         ),
         Some(Delivery::Failed(refusal)) => (

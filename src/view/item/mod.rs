@@ -202,7 +202,9 @@ impl Scene<'_> {
         let mut card = match &entry.body {
             EntryBody::Message(message) => message::card(self, entry, message, lead),
             EntryBody::Tool(call) => tool::card(self, index, entry, call, lead),
-            EntryBody::RunEnded { outcome, .. } => notice::run_ended(self, outcome),
+            EntryBody::RunEnded { outcome, .. } => {
+                notice::run_ended(self, entry, outcome, lead.is_open)
+            }
             EntryBody::Gap { .. } => gap::card(self, entry),
             EntryBody::Deleted { count } => notice::deleted(self, *count),
         };

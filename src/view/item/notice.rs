@@ -83,7 +83,12 @@ pub(crate) fn aside(scene: &Scene<'_>, entry: &Entry, message: &Message, is_open
 }
 
 /// How a run ended, where that is worth a line.
-pub(crate) fn run_ended(scene: &Scene<'_>, outcome: &RunOutcome) -> Card {
+pub(crate) fn run_ended(
+    scene: &Scene<'_>,
+    entry: &Entry,
+    outcome: &RunOutcome,
+    is_open: bool,
+) -> Card {
     let g = scene.glyphs;
     let (mark, text, hint, role) = match outcome {
         RunOutcome::Completed => (
@@ -98,7 +103,7 @@ pub(crate) fn run_ended(scene: &Scene<'_>, outcome: &RunOutcome) -> Card {
             String::new(),
             Role::Muted,
         ),
-        RunOutcome::Failed { error, hint } => (
+        RunOutcome::Failed { error, hint, .. } => (
             g.cross,
             format!("The run failed: {error}"),
             hint.to_string(),
@@ -127,6 +132,18 @@ pub(crate) fn run_ended(scene: &Scene<'_>, outcome: &RunOutcome) -> Card {
                 .into_iter()
                 .map(|line| Row::of("  ", Role::Muted).and(line, Role::Muted)),
         );
+    }
+    if let RunOutcome::Failed { details, .. } = outcome
+        && !details.is_empty()
+    {
+        rows.push(fold_row(scene, entry, is_open).and("details", Role::Muted));
+        if is_open {
+            rows.extend(
+                wrap(details.as_str(), columns)
+                    .into_iter()
+                    .map(|line| Row::of("  ", Role::Muted).and(line, Role::ToolText)),
+            );
+        }
     }
     Card {
         segments: vec![Segment::Rows(rows)],

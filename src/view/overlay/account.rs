@@ -102,7 +102,7 @@ fn rows(canvas: &Canvas<'_>, state: &State, account: &AccountState, columns: usi
     }
     if let Some(identity) = &account.account.identity {
         rows.push(fact(
-            "server",
+            "software",
             &format!("{} {}", identity.server, identity.version),
         ));
     }
@@ -155,8 +155,8 @@ fn rows(canvas: &Canvas<'_>, state: &State, account: &AccountState, columns: usi
     }
     let history = match account.account.capabilities.history {
         HistoryPaging::None => "kept here only",
-        HistoryPaging::OlderThanToken => "from the server, page by page",
-        HistoryPaging::NewerThanToken => "from the server, all of it",
+        HistoryPaging::OlderThanToken => "comes page by page",
+        HistoryPaging::NewerThanToken => "comes whole",
     };
     rows.push(fact("history", history));
     rows
@@ -190,8 +190,8 @@ fn supports(account: &AccountState) -> Vec<(&'static str, &Support)> {
         ("replies", &can.reply_to),
         ("send files", &can.upload),
         ("receive files", &can.download),
-        ("search on the server", &can.server_search),
-        ("queue on the server", &can.queues_messages),
+        ("search its history", &can.server_search),
+        ("queue messages", &can.queues_messages),
         ("act without asking", &can.auto_approve),
         ("favourites", &can.favorite),
     ]

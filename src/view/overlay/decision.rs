@@ -277,8 +277,7 @@ fn footer(decision: &Decision, popup: &DecisionPopup, state: &State) -> (String,
     } = decision.question
     {
         return (
-            "The server may have cut this command, so what you approve is not wholly known."
-                .to_owned(),
+            "This command may have been cut, so what you approve is not wholly known.".to_owned(),
             Role::Warning,
         );
     }

@@ -315,7 +315,7 @@ fn shape<'a>(state: &State, overlay: &'a Overlay) -> Option<Shape<'a>> {
                 "No earlier input fits.",
             )
         },
-        Overlay::Functions { list, .. } => plain("What this server offers", *list, "It offers nothing besides."),
+        Overlay::Functions { list, .. } => plain("What it offers besides", *list, "It offers nothing besides."),
         Overlay::Choices { title, filter, list, .. } => Shape {
             filter: Some((filter, "part of a name")),
             columns: 84,

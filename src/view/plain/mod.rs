@@ -239,10 +239,17 @@ impl Narrator {
                     match outcome {
                         RunOutcome::Completed => {}
                         RunOutcome::Cancelled => out.push_str("agent: stopped.\n"),
-                        RunOutcome::Failed { error, hint } => {
-                            let _ = writeln!(out, "agent: failed: {} {}", error, hint);
+                        RunOutcome::Failed {
+                            error,
+                            hint,
+                            details,
+                        } => {
+                            let _ = writeln!(out, "agent: failed: {error} {hint}");
+                            if !details.is_empty() {
+                                let _ = writeln!(out, "details: {}", one(details.as_str()));
+                            }
                         }
-                        RunOutcome::Lost => out.push_str("agent: the server lost the run.\n"),
+                        RunOutcome::Lost => out.push_str("agent: the run was lost.\n"),
                     }
                 }
             }
@@ -427,7 +434,7 @@ impl Narrator {
                                 Expiry::Gone => "it no longer waits",
                                 Expiry::RunEnded => "its run has ended",
                                 Expiry::TimedOut => "its time ran out",
-                                Expiry::ServerRestarted => "the server restarted",
+                                Expiry::ServerRestarted => "it went in a restart",
                             }
                             .to_owned(),
                             DecisionLife::Uncertain { .. } => {

@@ -131,7 +131,7 @@ fn title(overlay: &Overlay) -> &str {
         Overlay::Wizard(_) => "Kinds of accounts",
         Overlay::Welcome { .. } => "Welcome",
         Overlay::Inputs { .. } => "Earlier inputs",
-        Overlay::Functions { .. } => "What this server offers",
+        Overlay::Functions { .. } => "What it offers besides",
         Overlay::Choices { title, .. } => title.as_str(),
         Overlay::Links { .. } => "Links",
         Overlay::CodeBlocks { .. } => "Code blocks",
@@ -178,7 +178,7 @@ fn decision(state: &State, popup: &DecisionPopup) -> Option<Page> {
                 let _ = writeln!(text, "  {line}");
             }
             if *may_be_cut {
-                text.push_str("The server may have cut it: there can be more than this.\n");
+                text.push_str("It may have been cut: there can be more than this.\n");
             }
         }
         Question::Clarification { question, .. } => {

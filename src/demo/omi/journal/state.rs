@@ -1,4 +1,5 @@
-//! What the runtime keeps on its disk: conversations with their revisions, sessions, ended runs.
+//! What the runtime keeps on its disk: conversations with their revisions, sessions, ended
+//! runs, and what was answered in the queue.
 
 use super::super::Session;
 use super::{Conversation, Omi, Surface};
@@ -29,7 +30,8 @@ impl Omi {
                 })
             })
             .collect();
-        json!({"version": 1, "conversations": conversations, "sessions": sessions, "ended": self.ended})
+        json!({"version": 1, "conversations": conversations, "sessions": sessions, "ended": self.ended,
+            "answered": self.answered})
     }
 
     /// Takes back what stood on the disk. False when it cannot be read.
@@ -76,12 +78,13 @@ impl Omi {
             (Some(1), Some(conversations), Some(sessions)) => {
                 self.conversations = conversations;
                 self.sessions = sessions;
-                self.ended = state["ended"]
-                    .as_object()
-                    .into_iter()
-                    .flatten()
-                    .map(|(key, value)| (key.clone(), value.clone()))
-                    .collect();
+                let kept = |name: &str| {
+                    let kept = state[name].as_object().into_iter().flatten();
+                    kept.map(|(key, value)| (key.clone(), value.clone()))
+                        .collect()
+                };
+                self.ended = kept("ended");
+                self.answered = kept("answered");
                 true
             }
             _ => false,

@@ -104,7 +104,7 @@ impl Omi {
                 "code": "provider_overloaded",
                 "failureCode": "transport_interruption",
                 "userMessage": message,
-                "technicalMessage": message,
+                "technicalMessage": format!("acp: session/prompt failed: {message} (attempt {})", run.attempt),
                 "source": "adapter_execution",
                 "adapterId": "acp",
                 "retryable": true,

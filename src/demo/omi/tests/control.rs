@@ -84,6 +84,30 @@ fn control_tools_answer_in_a_string() {
     let more = json!({"sessionId": spawned["session"]["sessionId"], "prompt": "and the benches"});
     let more = call(&mut omi, "send_agent_message", more);
     assert_eq!(more["text"], "Done: and the benches");
+    // What waits is answered once, and grants no more than was asked.
+    let queue = call(&mut omi, "list_desktop_action_queue", json!({}));
+    assert_eq!(queue["actionQueue"][0]["subjectId"], "dsp_publish");
+    let answer = |grant: Value| {
+        json!({"dispatchId": "dsp_publish", "status": "resolved",
+            "resolution": {"decision": "allow"}, "grant": grant})
+    };
+    let grant = json!({"runId": null, "capability": "external.write_send", "operation": "publish",
+        "resourcePattern": "mirror:*", "effect": "allow", "source": "user",
+        "expiresAtMs": omi.desk.wall() + 60_000});
+    let tool = "resolve_desktop_dispatch";
+    assert_eq!(call(&mut omi, tool, answer(grant.clone()))["ok"], false);
+    let mut fitting = grant;
+    fitting["resourcePattern"] = json!("mirror:harbor@2.8.0");
+    let done = call(&mut omi, tool, answer(fitting.clone()));
+    assert_eq!(done["dispatch"]["status"], "resolved");
+    assert_eq!(done["grant"]["grantId"], "grant_dsp_publish");
+    assert_eq!(call(&mut omi, tool, answer(fitting))["ok"], false);
+    let odd = json!({"dispatchId": "dsp_branch", "status": "cancelled", "why": "x"});
+    assert_eq!(call(&mut omi, tool, odd)["ok"], false);
+    let off = json!({"dispatchId": "dsp_branch", "status": "cancelled"});
+    assert_eq!(call(&mut omi, tool, off)["ok"], true);
+    let queue = call(&mut omi, "list_desktop_action_queue", json!({}));
+    assert_eq!(queue["actionQueue"][0]["kind"], "candidate_review");
     let nobody = json!({"sessionId": "ses_nobody", "prompt": "hello"});
     assert_eq!(call(&mut omi, "send_agent_message", nobody)["ok"], false);
     assert_eq!(call(&mut omi, "nonsense", json!({}))["ok"], false);

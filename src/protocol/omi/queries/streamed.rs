@@ -108,7 +108,11 @@ impl Omi {
         let remotes: Vec<RemoteId> = (0..query.parts.len()).map(|at| query.part_id(at)).collect();
         query.parts.clear();
         query.is_split = false;
-        let conversation = query.conversation.clone();
+        let (conversation, turn) = (query.conversation.clone(), query.answer_turn.clone());
+        if remotes.len() > 1 {
+            self.forget_parts(&conversation, &turn);
+            self.keep(&conversation);
+        }
         if !remotes.is_empty() {
             self.say(Topic::Timeline(TimelineEvent::Deleted {
                 conversation,
@@ -126,7 +130,15 @@ impl Omi {
         if begins {
             query.parts.push(String::new());
         }
-        Some(query.parts.len() - 1)
+        let last = query.parts.len() - 1;
+        if begins && last > 0 {
+            // Known over the end of this program too, however it comes.
+            let (conversation, turn) = (query.conversation.clone(), query.answer_turn.clone());
+            let parts = query.parts.clone();
+            self.note_parts(&conversation, &turn, &parts);
+            self.keep(&conversation);
+        }
+        Some(last)
     }
 
     /// A part that a tool ended grows no more.

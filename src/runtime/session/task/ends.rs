@@ -4,7 +4,7 @@ use super::super::SessionEvent;
 use super::super::recent::Passed;
 use super::{Closing, Task};
 use crate::domain::LinkState;
-use crate::link::CloseReason;
+use crate::link::{CloseReason, Frame};
 use crate::protocol::{Input, Retry};
 use crate::runtime::coalesce::Waiting;
 use crate::runtime::recording::ending;
@@ -14,7 +14,8 @@ impl Task {
     /// Ends the link, or the attempt, because we want it so.
     pub(super) fn hang_up(&mut self) {
         let had_link = self.links.standing.is_some();
-        self.links.leave_quietly();
+        let last = self.farewell();
+        self.links.leave_quietly(last);
         self.forget_link();
         if had_link {
             self.record_down(&CloseReason::Ours);
@@ -22,6 +23,18 @@ impl Task {
                 reason: CloseReason::Ours,
             });
         }
+    }
+
+    /// What the driver still writes on a link that we end.
+    pub(super) fn farewell(&mut self) -> Vec<Frame> {
+        if self.links.standing.is_none() {
+            return Vec::new();
+        }
+        let frames = self.driver.farewell(self.clock.now());
+        for frame in &frames {
+            self.tap(true, frame);
+        }
+        frames
     }
 
     pub(super) fn record_down(&mut self, reason: &CloseReason) {
@@ -77,7 +90,9 @@ impl Task {
         if self.links.standing.is_none() {
             return;
         }
-        let last = self.outgoing.drain(..).chain(closing.last).collect();
+        let mut last: Vec<Frame> = self.outgoing.drain(..).collect();
+        last.extend(self.farewell());
+        last.extend(closing.last);
         self.links.leave(last, closing.grace);
         self.forget_link();
         let reason = CloseReason::Ours;

@@ -1,0 +1,564 @@
+//! What waits for the person in the queue of a runtime. The functions that list it give rows that
+//! say little; one that is chosen is shown as a decision, with the whole of what is asked where the
+//! runtime tells it, and answered with `resolve_desktop_dispatch`. It waits over restarts of the
+//! runtime, for it is kept on its disk, so that it can be chosen again at any time.
+
+use super::documents::{first, human, objects};
+use super::{Asked, Omi, agents, control, word};
+use crate::domain::{
+    Answer, AnswerWay, Choice, CommandId, ConversationId, Decision, DecisionEvent, DecisionId,
+    DecisionLife, Expiry, Grant, Moment, Question, RefusalCode, ServerChoice, Severity, Topic,
+};
+use crate::protocol::decode::{CHOICE_LIMIT, TOOL_TEXT_LIMIT, bounded, notice};
+use crate::text::SafeText;
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// The control tool that answers.
+pub(super) const RESOLVE: &str = "resolve_desktop_dispatch";
+/// The one that tells the whole of what is asked.
+const SNAPSHOT: &str = "build_desktop_awareness_snapshot";
+/// Rows of one queue; runtimes give no more.
+const ROWS: usize = 200;
+/// How long a grant of more than this once holds.
+const GRANT: Duration = Duration::from_secs(60 * 60);
+/// Under which names the rows come, and what they may be wrapped in.
+const LISTS: [&str; 7] = [
+    "dispatches",
+    "actionQueue",
+    "queue",
+    "items",
+    "openLoops",
+    "loops",
+    "pendingDispatches",
+];
+const AROUND: [&str; 4] = ["openLoops", "snapshot", "result", "data"];
+
+/// Choices of ours; others are options that came with the question.
+const ONCE: &str = "trialogue:once";
+const HOUR: &str = "trialogue:hour";
+const DENY: &str = "trialogue:deny";
+const SETTLE: &str = "trialogue:settle";
+const CALL_OFF: &str = "trialogue:call-off";
+
+/// One thing that waits.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Dispatch {
+    id: String,
+    kind: String,
+    title: String,
+    prompt: String,
+    session: String,
+    capability: String,
+    operation: String,
+    resource: String,
+    recommended: String,
+    payload: Map<String, Value>,
+    at_ms: Option<i64>,
+    expires_ms: Option<i64>,
+}
+
+impl Dispatch {
+    /// Reads a row; none when it is something else, or no longer waits.
+    fn of(row: &Map<String, Value>, now: Moment) -> Option<Self> {
+        let kind = first(row, &["itemKind", "kind"]);
+        let id = match word(row, "dispatchId") {
+            "" if word(row, "subjectKind") == "dispatch" || kind == "dispatch" => {
+                word(row, "subjectId")
+            }
+            id => id,
+        };
+        let waits = matches!(word(row, "status"), "" | "pending" | "open" | "waiting");
+        let expires_ms = agents::time(row, &["expiresAtMs", "expiresAt"]);
+        if id.is_empty() || !waits || expires_ms.is_some_and(|at| at <= now.wall_ms) {
+            return None;
+        }
+        let payload = match row.get("payload").or_else(|| row.get("payloadJson")) {
+            Some(Value::Object(fields)) => fields.clone(),
+            Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_default(),
+            _ => Map::new(),
+        };
+        let text = |key: &str| word(row, key).trim().to_owned();
+        Some(Self {
+            id: id.to_owned(),
+            kind: match word(row, "dispatchKind") {
+                "" => kind.to_owned(),
+                kind => kind.to_owned(),
+            },
+            title: text("title"),
+            prompt: text("decisionPrompt"),
+            session: text("sourceSessionId"),
+            capability: text("capability"),
+            operation: text("operation"),
+            resource: text("resourceRef"),
+            recommended: text("recommendedDefault"),
+            payload,
+            at_ms: agents::time(row, &["createdAtMs", "createdAt"]),
+            expires_ms,
+        })
+    }
+
+    fn is_approval(&self) -> bool {
+        self.kind == "approval" || word(&self.payload, "mode") == "permission"
+    }
+
+    /// Options that came with the question, for whoever can only answer with one of them.
+    fn options(&self) -> Vec<Choice> {
+        let is_approval = self.is_approval();
+        objects(self.payload.get("options"))
+            .into_iter()
+            .filter(|option| !word(option, "optionId").is_empty())
+            .take(CHOICE_LIMIT)
+            .map(|option| super::questions::choice(option, is_approval, &self.recommended))
+            .collect()
+    }
+
+    /// More than this once can be allowed where it is said for what, and the runtime, where it
+    /// names what it takes, takes it.
+    fn may_be_granted(&self) -> bool {
+        let is_named = [
+            &self.capability,
+            &self.operation,
+            &self.resource,
+            &self.session,
+        ]
+        .iter()
+        .all(|part| !part.is_empty());
+        let offered = objects(self.payload.get("options"));
+        let takes = |option: &&Map<String, Value>| word(option, "id") == "allow_session";
+        is_named && (offered.is_empty() || offered.iter().any(takes))
+    }
+
+    fn choices(&self) -> Vec<Choice> {
+        let own = |value: &str, label: &'static str, grant| Choice {
+            value: value.to_owned(),
+            label: label.into(),
+            grant,
+            is_current: false,
+        };
+        let mut choices = self.options();
+        match (self.is_approval(), choices.is_empty()) {
+            (true, true) => {
+                choices.push(own(ONCE, "Allow it once", Grant::Once));
+                if self.may_be_granted() {
+                    choices.push(own(HOUR, "Allow it for an hour", Grant::Session));
+                }
+                choices.push(own(DENY, "Refuse", Grant::Deny));
+            }
+            (false, true) => choices.push(own(SETTLE, "It is settled", Grant::Answer)),
+            (true | false, false) => {}
+        }
+        choices.push(own(CALL_OFF, "Call it off", Grant::Answer));
+        choices
+    }
+
+    fn question(&self) -> Question {
+        let mut said = vec![named(&self.title)];
+        if !self.prompt.is_empty() && self.prompt != self.title {
+            said.push(&self.prompt);
+        }
+        let words = bounded(&said.join("\n\n"), TOOL_TEXT_LIMIT);
+        if !self.is_approval() {
+            let takes = self.payload.get("allowsFreeText").and_then(Value::as_bool);
+            return Question::Clarification {
+                question: SafeText::prose(&words),
+                takes_free_text: takes.unwrap_or(true),
+            };
+        }
+        let action = match word(&self.payload, "subject") {
+            "" => self.resource.as_str(),
+            subject => subject,
+        };
+        let what = [self.capability.as_str(), self.operation.as_str()];
+        let what: Vec<&str> = what.into_iter().filter(|part| !part.is_empty()).collect();
+        let (command, mut description) = match action {
+            "" => (words, String::new()),
+            action => (bounded(action, TOOL_TEXT_LIMIT), words),
+        };
+        if !what.is_empty() {
+            let gap = if description.is_empty() { "" } else { "\n\n" };
+            description = format!("{description}{gap}{}", what.join(" · "));
+        }
+        Question::Approval {
+            command: SafeText::command(&command),
+            description: SafeText::prose(&description),
+            // A row of a queue has a title and no more.
+            may_be_cut: self.prompt.is_empty(),
+            takes_reason: false,
+        }
+    }
+
+    /// The input of the tool for an answer.
+    fn input(&self, now: Moment, answer: &Answer) -> Value {
+        let mut input = json!({"dispatchId": self.id, "status": "resolved"});
+        let (value, reason) = match answer {
+            Answer::Text(text) => {
+                input["resolution"] = json!({"text": text});
+                return input;
+            }
+            Answer::Choice { value, reason } => (value.as_str(), reason),
+        };
+        let mut resolution = match value {
+            CALL_OFF => {
+                input["status"] = json!("cancelled");
+                json!({})
+            }
+            SETTLE => json!({}),
+            ONCE => json!({"decision": "allow"}),
+            DENY => json!({"decision": "deny"}),
+            HOUR => {
+                input["grant"] = json!({
+                    "runId": null,
+                    "capability": self.capability,
+                    "operation": self.operation,
+                    "resourcePattern": self.resource,
+                    "effect": "allow",
+                    "source": "user",
+                    "expiresAtMs": now.after(GRANT).wall_ms,
+                });
+                json!({"decision": "allow"})
+            }
+            option => {
+                let mut resolution = json!({"optionId": option, "optionIds": [option]});
+                if self.is_approval() {
+                    let refuses = self
+                        .options()
+                        .iter()
+                        .any(|known| known.value == option && known.grant == Grant::Deny);
+                    resolution["decision"] = json!(if refuses { "deny" } else { "allow" });
+                }
+                resolution
+            }
+        };
+        if let Some(reason) = reason {
+            resolution["text"] = json!(reason);
+        }
+        if resolution.as_object().is_some_and(|said| !said.is_empty()) {
+            input["resolution"] = resolution;
+        }
+        input
+    }
+
+    /// What the answer did, in words.
+    fn done_words(&self, answer: &Answer, result: &Value) -> String {
+        let value = match answer {
+            Answer::Text(text) => return format!("answered: {text}"),
+            Answer::Choice { value, .. } => value.as_str(),
+        };
+        match value {
+            CALL_OFF => "called off".to_owned(),
+            SETTLE => "settled".to_owned(),
+            DENY => "refused".to_owned(),
+            ONCE => "allowed, this once".to_owned(),
+            HOUR if result.get("grant").is_some_and(Value::is_object) => {
+                "allowed, and the same again for an hour".to_owned()
+            }
+            HOUR => "allowed, this once: the runtime gave nothing beyond it".to_owned(),
+            option => {
+                let options = self.options();
+                let known = options.iter().find(|known| known.value == option);
+                let label = known.map_or(option, |known| known.label.as_str());
+                format!("answered: {label}")
+            }
+        }
+    }
+}
+
+/// The rows of an answer that lists what waits.
+fn rows(value: &Value) -> Vec<&Map<String, Value>> {
+    let inner = AROUND.iter().filter_map(|name| value.get(name));
+    let mut rows = objects(Some(value));
+    for body in std::iter::once(value).chain(inner) {
+        for name in LISTS {
+            rows.extend(objects(body.get(name)));
+        }
+    }
+    rows.truncate(ROWS);
+    rows
+}
+
+impl Omi {
+    fn offers(&self, name: &str) -> bool {
+        self.session.control_tools.iter().any(|tool| tool == name)
+    }
+
+    /// Shows a queue as rows to choose from; false when nothing of it can be answered here.
+    pub(super) fn offer_queue(
+        &mut self,
+        now: Moment,
+        command: CommandId,
+        title: &str,
+        value: &Value,
+    ) -> bool {
+        if !self.offers(RESOLVE) {
+            return false;
+        }
+        let rows = rows(value);
+        let waiting: Vec<Dispatch> = rows
+            .iter()
+            .filter_map(|row| Dispatch::of(row, now))
+            .collect();
+        if waiting.is_empty() {
+            return false;
+        }
+        let shown = rows
+            .iter()
+            .map(|row| match Dispatch::of(row, now) {
+                Some(of) => ServerChoice {
+                    label: SafeText::label(named(&of.title)),
+                    detail: what_it_wants(&of.kind).into(),
+                    at_ms: of.at_ms,
+                    function: RESOLVE.to_owned(),
+                    subject: Some(of.id),
+                    argument_hint: "",
+                },
+                None => self.other_row(row),
+            })
+            .collect();
+        self.host.queue = waiting;
+        self.show_choices(command, title, "", shown);
+        true
+    }
+
+    /// Something in the queue that cannot be answered; its run can be looked at.
+    fn other_row(&self, row: &Map<String, Value>) -> ServerChoice {
+        let run = match word(row, "subjectKind") {
+            "run" => word(row, "subjectId"),
+            _ => first(row, &["sourceRunId", "runId"]),
+        };
+        let shows = "get_agent_run";
+        let can_show = !run.is_empty() && self.offers(shows);
+        let detail = match first(row, &["reason", "status"]) {
+            "" => human(first(row, &["itemKind", "kind"])).to_lowercase(),
+            detail => detail.to_owned(),
+        };
+        ServerChoice {
+            label: SafeText::label(named(first(row, &["title", "displayName", "name"]))),
+            detail: SafeText::label(&detail),
+            at_ms: agents::time(row, &["createdAtMs", "lastActivityAtMs", "updatedAtMs"]),
+            function: if can_show { shows } else { "" }.to_owned(),
+            subject: can_show.then(|| run.to_owned()),
+            argument_hint: "",
+        }
+    }
+
+    /// One of them was chosen: its question is shown, after the whole of it was read where that can
+    /// be had.
+    pub(super) fn choose_dispatch(
+        &mut self,
+        now: Moment,
+        command: CommandId,
+        conversation: Option<&ConversationId>,
+        id: &str,
+    ) {
+        if id.is_empty() {
+            let words = "Choose it from the list of what waits for you.";
+            return self.refuse(command, RefusalCode::BadRequest, words);
+        }
+        let asked = self.host.questions.get(&DecisionId::from(id)).cloned();
+        if let Some(asked) = asked {
+            return self.ask_again(command, conversation, asked);
+        }
+        let (id, conversation) = (id.to_owned(), conversation.cloned());
+        if !self.offers(SNAPSHOT) {
+            return self.ask_person(now, command, conversation, &id, &Value::Null);
+        }
+        let line = json!({
+            "type": "direct_control_tool",
+            "name": SNAPSHOT,
+            "input": {"limit": ROWS},
+        });
+        let asked = Asked::Dispatch {
+            command,
+            conversation,
+            id,
+        };
+        self.ask(now, line, asked);
+    }
+
+    /// A question that stands on the screen already is shown there.
+    fn ask_again(
+        &mut self,
+        command: CommandId,
+        conversation: Option<&ConversationId>,
+        asked: Decision,
+    ) {
+        if conversation != Some(&asked.conversation) {
+            let chat = self.chats.all.get(&asked.conversation);
+            let name = chat.map_or("", |chat| chat.name());
+            let words = format!("It is asked in **{}**; answer it there.", named(name));
+            return self.show_document(command, "Asked already", &words);
+        }
+        self.say(Topic::Decision(DecisionEvent::Opened(Box::new(Decision {
+            was_asked_for: true,
+            ..asked
+        }))));
+        self.done(command);
+    }
+
+    /// Shows the question of a dispatch. What the snapshot does not tell is as the queue told it.
+    pub(super) fn ask_person(
+        &mut self,
+        now: Moment,
+        command: CommandId,
+        conversation: Option<ConversationId>,
+        id: &str,
+        snapshot: &Value,
+    ) {
+        let queued = self.host.queue.iter().find(|of| of.id == id).cloned();
+        let told: Vec<_> = rows(snapshot)
+            .into_iter()
+            .filter(|row| word(row, "dispatchId") == id)
+            .collect();
+        let whole = told.iter().find_map(|row| Dispatch::of(row, now));
+        let is_over = !told.is_empty() && whole.is_none();
+        let Some(mut of) = whole.or(queued.clone()).filter(|_| !is_over) else {
+            return self.refuse(command, RefusalCode::NotFound, GONE);
+        };
+        if let Some(queued) = queued {
+            of.at_ms = of.at_ms.or(queued.at_ms);
+            for (mine, theirs) in [
+                (&mut of.title, queued.title),
+                (&mut of.kind, queued.kind),
+                (&mut of.session, queued.session),
+            ] {
+                if mine.is_empty() {
+                    *mine = theirs;
+                }
+            }
+        }
+        let decision = DecisionId::from(id);
+        // It is asked where the person is.
+        let place = conversation
+            .or_else(|| self.of_session(&of.session))
+            .or_else(|| self.newest_chat());
+        let Some(conversation) = place else {
+            let words = "Open a conversation first; it is asked there.";
+            return self.refuse(command, RefusalCode::NotFound, words);
+        };
+        let left = of.expires_ms.map(|at| at.saturating_sub(now.wall_ms));
+        let deadline = left
+            .and_then(|ms| u64::try_from(ms).ok())
+            .map(|ms| now.after(Duration::from_millis(ms)));
+        self.say(Topic::Decision(DecisionEvent::Opened(Box::new(Decision {
+            id: decision.clone(),
+            conversation,
+            run: None,
+            tool: None,
+            question: of.question(),
+            choices: of.choices(),
+            way: AnswerWay::Direct,
+            life: DecisionLife::Open,
+            asked_at: now,
+            deadline,
+            was_asked_for: true,
+        }))));
+        self.host.dispatches.insert(decision, (of, deadline));
+        self.done(command);
+    }
+
+    /// Answers a dispatch; false when this decision is none.
+    pub(super) fn answer_dispatch(
+        &mut self,
+        now: Moment,
+        command: CommandId,
+        decision: &DecisionId,
+        answer: &Answer,
+    ) -> bool {
+        let Some((of, _)) = self.host.dispatches.get(decision) else {
+            return false;
+        };
+        let line = json!({
+            "type": "direct_control_tool",
+            "name": RESOLVE,
+            "input": of.input(now, answer),
+        });
+        let asked = Asked::Settle {
+            command,
+            decision: decision.clone(),
+            answer: answer.clone(),
+        };
+        self.ask(now, line, asked);
+        true
+    }
+
+    /// What became of an answer.
+    pub(super) fn on_settled(
+        &mut self,
+        command: CommandId,
+        decision: &DecisionId,
+        answer: &Answer,
+        result: &Value,
+    ) {
+        if result.get("ok").and_then(Value::as_bool) == Some(false) {
+            let words = control::reason(result);
+            let is_over = words.contains("not pending") || words.contains("has expired");
+            if !is_over {
+                return self.refuse(command, RefusalCode::ServerFailed, words);
+            }
+            self.forget_dispatch(decision);
+            return self.refuse(command, RefusalCode::NotFound, GONE);
+        }
+        if let Some(of) = self.forget_dispatch(decision) {
+            let words = of.done_words(answer, result);
+            let event = notice(Severity::Done, None, named(&of.title), &words);
+            self.tell(event);
+        }
+        self.done(command);
+    }
+
+    fn forget_dispatch(&mut self, decision: &DecisionId) -> Option<Dispatch> {
+        self.host.queue.retain(|of| of.id != decision.as_str());
+        self.host.dispatches.remove(decision).map(|(of, _)| of)
+    }
+
+    /// Those whose time is over are not answered any more.
+    pub(super) fn expire_dispatches(&mut self, now: Moment) {
+        let is_over = |until: &Option<Moment>| until.is_some_and(|at| at.mono_ms <= now.mono_ms);
+        self.drop_dispatches(Expiry::TimedOut, is_over);
+    }
+
+    /// The process is gone. What waited still waits on its disk, and is in the list again.
+    pub(super) fn cut_dispatches(&mut self) {
+        self.host.queue.clear();
+        self.drop_dispatches(Expiry::ServerRestarted, |_| true);
+    }
+
+    fn drop_dispatches(&mut self, why: Expiry, matches: impl Fn(&Option<Moment>) -> bool) {
+        let gone: Vec<DecisionId> = self
+            .host
+            .dispatches
+            .iter()
+            .filter(|(_, (_, until))| matches(until))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for decision in gone {
+            self.forget_dispatch(&decision);
+            self.say(Topic::Decision(DecisionEvent::Expired { decision, why }));
+        }
+    }
+}
+
+const GONE: &str = "It no longer waits: it was answered elsewhere, or its time is over.";
+
+fn named(title: &str) -> &str {
+    match title.trim() {
+        "" => "without a name",
+        title => title,
+    }
+}
+
+/// What a dispatch wants of the person.
+fn what_it_wants(kind: &str) -> &'static str {
+    match kind {
+        "approval" => "asks for your approval",
+        "routing_choice" => "asks where it belongs",
+        "failure_recovery" => "asks how to go on after a failure",
+        "artifact_review" => "asks you to look at a file",
+        "memory_candidate" => "asks whether to remember this",
+        "task_candidate" => "asks whether this is a task",
+        "external_draft" => "asks you to look at a draft",
+        "screen_context" => "asks to see the screen",
+        _ => "waits for your answer",
+    }
+}
