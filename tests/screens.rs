@@ -194,6 +194,23 @@ fn deliveries_that_went_wrong() {
 }
 
 #[test]
+fn what_a_failure_says_in_detail_is_one_fold_away() {
+    let mut state = busy();
+    let mut chat = Chat::new(20);
+    chat.you("what is new?", Delivery::Read);
+    chat.ended(RunOutcome::Failed {
+        error: safe("The agent could not be reached."),
+        hint: safe("Send it again."),
+        details: safe("acp: session/prompt failed: ECONNRESET\n  at connect (adapter.js:41)"),
+    });
+    let key = chat.entries.last().unwrap().key;
+    here(&mut state).timeline.entries = chat.entries;
+    check_at("failure_folded", &state, 80, 24);
+    here(&mut state).toggled.push(key);
+    check_at("failure_unfolded", &state, 80, 24);
+}
+
+#[test]
 fn a_screen_without_accounts() {
     check("empty", &empty());
 }

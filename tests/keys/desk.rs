@@ -30,6 +30,7 @@ pub fn everything() -> Capabilities {
         create_thread: Support::Yes,
         rename_conversation: Support::Yes,
         delete_conversation: Support::Yes,
+        delete_note: "",
         clear_conversation: Support::Yes,
         set_default: Support::Yes,
         favorite: Support::Yes,

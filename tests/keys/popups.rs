@@ -105,6 +105,56 @@ fn what_a_function_is_about_is_chosen_and_not_typed() {
 }
 
 #[test]
+fn what_waits_in_a_queue_is_chosen_and_answered_with_the_keys_of_a_question() {
+    let mut desk = Desk::new();
+    desk.home().account.capabilities.functions = vec![ServerFunction {
+        name: "queue".to_owned(),
+        title: "What waits for you",
+        argument_hint: "",
+    }];
+    desk.press("ctrl-p")
+        .text("What waits for you")
+        .press("enter");
+    let command = desk
+        .effects
+        .iter()
+        .find_map(|effect| match effect {
+            Effect::Command { id, .. } => Some(*id),
+            _ => None,
+        })
+        .unwrap();
+    let rows = vec![ServerChoice {
+        label: "Publish harbor".into(),
+        function: "resolve".to_owned(),
+        subject: Some("dsp_1".to_owned()),
+        ..ServerChoice::default()
+    }];
+    desk.event(Event::Account {
+        account: "home".into(),
+        event: Box::new(AccountEvent::live(Topic::Outcome {
+            command,
+            outcome: CommandOutcome::Done(Reply::Choices {
+                title: "What waits for you".into(),
+                rows,
+            }),
+        })),
+    });
+    desk.press("enter");
+    assert!(has(&desk.said(), "invoke resolve Some(\"dsp_1\") \"\""));
+    assert_eq!(desk.popup(), "");
+    desk.decides(Decision {
+        was_asked_for: true,
+        ..usual("dsp_1")
+    });
+    assert_eq!(desk.popup(), "decision");
+    // It came at once, and is armed late all the same.
+    desk.press("up up up enter");
+    assert!(!desk.said().iter().any(|word| word.starts_with("answer")));
+    desk.painted(true).press("enter");
+    assert!(has(&desk.said(), "answer dsp_1 once None"));
+}
+
+#[test]
 fn auto_approve_is_asked_about_and_goes_off_at_once() {
     let mut desk = Desk::new();
     desk.press("ctrl-x y enter");

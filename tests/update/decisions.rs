@@ -91,6 +91,40 @@ fn a_picker_that_was_asked_for_opens_at_once_unless_something_is_being_typed() {
 }
 
 #[test]
+fn a_question_that_is_asked_for_again_opens_again() {
+    let question = || Decision {
+        was_asked_for: true,
+        ..approval("a1")
+    };
+    let popups = |desk: &Desk| desk.state.screen.overlays.len();
+    // It stands there already, and nobody had asked for it.
+    let mut desk = Desk::new();
+    desk.live(asked(approval("a1")));
+    assert_eq!(popups(&desk), 0);
+    desk.live(asked(question()));
+    assert_eq!(popups(&desk), 1);
+    // It ended here, and the server says that it waits.
+    let mut desk = Desk::new();
+    desk.live(asked(approval("a1")));
+    desk.live(Topic::Decision(DecisionEvent::Expired {
+        decision: "a1".into(),
+        why: Expiry::ServerRestarted,
+    }));
+    desk.live(asked(approval("a1")));
+    assert!(!life(&desk).is_open());
+    desk.live(asked(question()));
+    assert!(life(&desk).is_open());
+    assert_eq!(popups(&desk), 1);
+    // An answer on its way is not disturbed.
+    let mut desk = Desk::new();
+    desk.live(asked(approval("a1")));
+    answered(&mut desk);
+    desk.live(asked(question()));
+    assert!(matches!(life(&desk), DecisionLife::Answering { .. }));
+    assert_eq!(popups(&desk), 0);
+}
+
+#[test]
 fn an_answer_is_on_disk_before_it_leaves() {
     let mut desk = Desk::new();
     desk.live(asked(approval("a1")));
