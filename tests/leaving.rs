@@ -244,3 +244,31 @@ fn a_stopped_program_gives_the_terminal_back_and_takes_it_again() {
     });
     pty.wait_for("Ctrl+P everything");
 }
+
+/// What the runtime of the demo keeps on its disk.
+fn journal(home: &Path) -> String {
+    let path = home.join("data/state/omi/agent/demo-runtime.json");
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+#[test]
+fn an_answer_that_is_left_in_its_middle_is_in_the_journal_and_once_on_the_screen() {
+    let home = tempfile::tempdir().unwrap();
+    talking_profile(home.path());
+    let mut pty = Pty::start(program(home.path(), &["--no-keyring"]), 100, 40);
+    pty.wait_for("online");
+    pty.wait_for("Welcome to the demo");
+    pty.send("slow\r");
+    pty.wait_for("This comes slowly, so that there is time");
+    pty.send("\x04");
+    assert_eq!(pty.wait_exit(), 0);
+    let said = "This comes slowly, so that there is time";
+    assert!(
+        journal(home.path()).contains(said),
+        "it is lost to the agent"
+    );
+    let pty = Pty::start(program(home.path(), &["--no-keyring"]), 100, 40);
+    pty.wait_for("online");
+    let screen = pty.wait_for("cut off here");
+    assert_eq!(screen.matches(said).count(), 1, "{screen}");
+}

@@ -6,7 +6,7 @@ use super::random::Random;
 use super::wire::{Down, Mischief, Wire};
 use super::{Kind, moment, scenes};
 use serde_json::Value;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use trialogue::app::effect::LinkChange;
 use trialogue::app::event::StoreReply;
 use trialogue::app::screen::viewport::LayoutFacts;
@@ -96,6 +96,8 @@ pub struct World {
     pub owner: String,
     /// Replayed messages with their cursor.
     pub replayed: Vec<(i64, String)>,
+    /// What the journal says of turns, without white space.
+    pub turns: BTreeMap<String, String>,
     /// The last time that the disk was full.
     was_full: bool,
     log: VecDeque<String>,
@@ -206,6 +208,7 @@ impl World {
             is_loud: false,
             owner: String::new(),
             replayed: Vec::new(),
+            turns: BTreeMap::new(),
             was_full: false,
             log: VecDeque::new(),
         }

@@ -47,7 +47,11 @@ const TOOLS: [Row; 10] = [
         "",
     ),
     ("read_tool_output", "Omi: a tool output that was cut", ""),
-    ("list_desktop_action_queue", "Omi: what waits for you", ""),
+    (
+        "list_desktop_action_queue",
+        "Omi: requests to you in its queue",
+        "",
+    ),
     ("get_desktop_open_loops", "Omi: open loops", ""),
     ("build_desktop_awareness_snapshot", "Omi: what goes on", ""),
 ];

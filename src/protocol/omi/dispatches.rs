@@ -148,20 +148,22 @@ impl Dispatch {
             (false, true) => choices.push(own(SETTLE, "It is settled", Grant::Answer)),
             (true | false, false) => {}
         }
-        choices.push(own(CALL_OFF, "Call it off", Grant::Answer));
+        let grant = if self.is_approval() {
+            Grant::Deny
+        } else {
+            Grant::Answer
+        };
+        choices.push(own(CALL_OFF, "Call the request off", grant));
         choices
     }
 
     fn question(&self) -> Question {
-        let mut said = vec![named(&self.title)];
-        if !self.prompt.is_empty() && self.prompt != self.title {
-            said.push(&self.prompt);
-        }
-        let words = bounded(&said.join("\n\n"), TOOL_TEXT_LIMIT);
+        let title = named(&self.title);
+        let prompt = Some(self.prompt.as_str()).filter(|text| !text.is_empty() && *text != title);
         if !self.is_approval() {
             let takes = self.payload.get("allowsFreeText").and_then(Value::as_bool);
             return Question::Clarification {
-                question: SafeText::prose(&words),
+                question: SafeText::prose(&text_of([Some(title), prompt])),
                 takes_free_text: takes.unwrap_or(true),
             };
         }
@@ -169,19 +171,18 @@ impl Dispatch {
             "" => self.resource.as_str(),
             subject => subject,
         };
-        let what = [self.capability.as_str(), self.operation.as_str()];
+        let what = [action, &self.capability, &self.operation];
         let what: Vec<&str> = what.into_iter().filter(|part| !part.is_empty()).collect();
-        let (command, mut description) = match action {
-            "" => (words, String::new()),
-            action => (bounded(action, TOOL_TEXT_LIMIT), words),
+        let what = what.join("\n");
+        let what = Some(what.as_str()).filter(|what| !what.is_empty());
+        // All that is approved stands in the part that can be read to its end.
+        let (command, description) = match text_of([what, prompt]) {
+            command if command.is_empty() => (title.to_owned(), ""),
+            command => (command, title),
         };
-        if !what.is_empty() {
-            let gap = if description.is_empty() { "" } else { "\n\n" };
-            description = format!("{description}{gap}{}", what.join(" · "));
-        }
         Question::Approval {
             command: SafeText::command(&command),
-            description: SafeText::prose(&description),
+            description: SafeText::prose(description),
             // A row of a queue has a title and no more.
             may_be_cut: self.prompt.is_empty(),
             takes_reason: false,
@@ -540,6 +541,12 @@ impl Omi {
 }
 
 const GONE: &str = "It no longer waits: it was answered elsewhere, or its time is over.";
+
+/// Paragraphs, bounded.
+fn text_of(parts: [Option<&str>; 2]) -> String {
+    let parts: Vec<&str> = parts.into_iter().flatten().collect();
+    bounded(&parts.join("\n\n"), TOOL_TEXT_LIMIT)
+}
 
 fn named(title: &str) -> &str {
     match title.trim() {

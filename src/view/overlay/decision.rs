@@ -8,7 +8,7 @@ use crate::app::screen::overlay::DecisionPopup;
 use crate::app::screen::rows::{conversation_name, short_grant_words};
 use crate::app::state::State;
 use crate::domain::{AnswerWay, Decision, Grant, Question};
-use crate::text::width;
+use crate::text::{truncate, width};
 use crate::view::canvas::{Canvas, wrap};
 use crate::view::item::decision::{kind, standing};
 use crate::view::theme::Role;
@@ -48,12 +48,6 @@ pub(super) fn draw(
     );
     let columns = 92.min(area.width.saturating_sub(8)).max(8);
     let (lead, text) = parts(decision);
-    let lead_lines = wrap(lead, usize::from(columns));
-    let lead_lines = if lead.is_empty() {
-        &[][..]
-    } else {
-        &lead_lines[..lead_lines.len().min(LEAD_LINES)]
-    };
     let text_lines = wrap(text, usize::from(columns.saturating_sub(2)));
     let text_lines = if text.is_empty() {
         Vec::new()
@@ -68,12 +62,26 @@ pub(super) fn draw(
     // around the question go before its rows do.
     let typing = u16::from(popup.typing.is_some()) * 2;
     let mut footer_rows = lines(footer_lines) + 1;
-    let mut lead_lines = lead_lines;
+    let mut lead_lines = match lead.is_empty() {
+        true => Vec::new(),
+        false => wrap(lead, usize::from(columns)),
+    };
+    let most = most_rows(area);
+    // The words over the text are cut where text and choices would not fit beside them.
+    let others = lines(offers.len()) + lines(text_lines.len()) + footer_rows + typing + 2;
+    let room = usize::from(most.saturating_sub(others)).max(LEAD_LINES);
+    if lead_lines.len() > room {
+        lead_lines.truncate(room);
+        if let Some(last) = lead_lines.last_mut() {
+            let kept = truncate(last, usize::from(columns.saturating_sub(1)));
+            *last = format!("{}{}", kept.trim_end_matches('…'), canvas.glyphs.ellipsis);
+        }
+    }
+    let mut lead_lines = lead_lines.as_slice();
     let needed = lines(offers.len().min(4)) + lines(text_lines.len().min(2)) + 1;
     let pinned = |lead: &[String], footer: u16| {
         lines(lead.len()) + u16::from(!lead.is_empty()) + typing + footer
     };
-    let most = most_rows(area);
     if pinned(lead_lines, footer_rows) + needed > most && popup.typing.is_none() {
         lead_lines = &lead_lines[..lead_lines.len().min(1)];
     }
