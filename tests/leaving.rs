@@ -272,3 +272,24 @@ fn an_answer_that_is_left_in_its_middle_is_in_the_journal_and_once_on_the_screen
     let screen = pty.wait_for("cut off here");
     assert_eq!(screen.matches(said).count(), 1, "{screen}");
 }
+
+#[test]
+fn whoever_quits_lets_the_runtime_go_by_itself() {
+    let home = tempfile::tempdir().unwrap();
+    // It has something to do when its input ends, and takes longer than a lost terminal allows.
+    profile_of(
+        home.path(),
+        "trap 'exit 1' HUP TERM",
+        "cat > /dev/null\nsleep 1.2\necho whole > \"$HOME/end\"",
+    );
+    let mut pty = Pty::start(program(home.path(), &["--no-keyring"]), 100, 30);
+    pty.wait_for("Ctrl+P everything");
+    let note = home.path().join("agent.pid");
+    until("the start of the runtime", PATIENCE, || {
+        std::fs::read_to_string(&note).is_ok_and(|text| text.ends_with('\n'))
+    });
+    pty.send("\x04");
+    assert_eq!(pty.wait_exit(), 0);
+    let end = std::fs::read_to_string(home.path().join("end")).unwrap_or_default();
+    assert_eq!(end, "whole\n");
+}

@@ -110,7 +110,7 @@ pub fn listen(global: &Global, listen: &Listen) -> Result<Exit, Failure> {
     let runtime = chat::runtime()?;
     let mut engine = runtime.block_on(async { chat::headless_engine(global, profile) })?;
     let exit = follow_until_signal(&runtime, &mut engine, &listening, &mut printer);
-    runtime.block_on(engine.shut_down());
+    runtime.block_on(engine.shut_down_at_once());
     runtime.shutdown_timeout(Duration::from_millis(300));
     Ok(exit)
 }

@@ -31,9 +31,12 @@ use tokio::sync::mpsc;
 
 /// Events of sessions, and answers of the store and of workers, that may wait for the loop.
 const QUEUE: usize = 1_024;
-/// How long all accounts together may take to end: within a second of a lost terminal nothing of us
-/// is left. A runtime that does not go by itself is killed after half a second.
-const GOODBYES: std::time::Duration = std::time::Duration::from_millis(700);
+/// How long all accounts together may take to end. A runtime has three seconds to go by itself, and
+/// is made to then.
+const GOODBYES: std::time::Duration = std::time::Duration::from_millis(3_800);
+/// The same where nobody waits for it: within a second of a lost terminal nothing of us is left. A
+/// runtime that does not go by itself is killed after half a second.
+const QUICK_GOODBYES: std::time::Duration = std::time::Duration::from_millis(700);
 
 /// What an engine needs to know of where it runs.
 #[derive(Clone, Debug)]
@@ -492,13 +495,25 @@ impl Engine {
         }
     }
 
+    /// Ends every session and the store at once, as a lost terminal or a signal wants it.
+    pub async fn shut_down_at_once(self) {
+        for session in self.sessions.values() {
+            session.hurry();
+        }
+        self.end(QUICK_GOODBYES).await;
+    }
+
     /// Ends every session and the store; what is open is written before.
-    pub async fn shut_down(mut self) {
+    pub async fn shut_down(self) {
+        self.end(GOODBYES).await;
+    }
+
+    async fn end(mut self, goodbyes: std::time::Duration) {
         self.flush();
         for session in self.sessions.values() {
             let _ = session.try_send(SessionInput::Shutdown);
         }
-        let deadline = tokio::time::Instant::now() + GOODBYES;
+        let deadline = tokio::time::Instant::now() + goodbyes;
         for (_, session) in std::mem::take(&mut self.sessions) {
             let _ = tokio::time::timeout_at(deadline, session.shutdown()).await;
         }

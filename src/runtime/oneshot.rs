@@ -152,7 +152,10 @@ pub async fn send(
     };
     let ended = shot.run().await;
     shot.remember_quiet(&ended);
-    shot.engine.shut_down().await;
+    match ended {
+        Ended::Signal(_) => shot.engine.shut_down_at_once().await,
+        _ => shot.engine.shut_down().await,
+    }
     ended
 }
 

@@ -142,7 +142,10 @@ impl Front {
             self.effects();
             self.tell().await?;
         }
-        self.engine.shut_down().await;
+        match self.exit {
+            Some(code) if code > 128 => self.engine.shut_down_at_once().await,
+            _ => self.engine.shut_down().await,
+        }
         Ok(self.exit.unwrap_or(0))
     }
 

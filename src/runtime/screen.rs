@@ -181,7 +181,7 @@ impl Screen {
             terminal::restore();
             drop(self.reader.take());
             self.engine.apply(Event::Signal(Signal::Terminate));
-            let _ = tokio::time::timeout(RESCUE, self.engine.shut_down()).await;
+            let _ = tokio::time::timeout(RESCUE, self.engine.shut_down_at_once()).await;
             resume_unwind(panic);
         }
         let left = if self.wants_demo {
@@ -197,7 +197,11 @@ impl Screen {
         terminal::restore();
         drop(self.reader.take());
         let recorder = self.engine.surroundings().recorder.clone();
-        self.engine.shut_down().await;
+        // A person who leaves waits for a runtime that needs a moment; a signal does not.
+        match self.exit {
+            Some(code) if code > 128 => self.engine.shut_down_at_once().await,
+            _ => self.engine.shut_down().await,
+        }
         if let Some(recorder) = recorder {
             recorder.finish();
         }

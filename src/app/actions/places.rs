@@ -287,8 +287,8 @@ pub fn on_account(
             popups::confirm(
                 state,
                 &format!("Remove {label}?"),
-                "Its secret and what is stored of it on this machine go too. The server keeps \
-                 everything.",
+                "Its secret and what this program keeps of it go too. What the agent keeps \
+                 stays.",
                 "Remove",
                 Confirmed::RemoveAccount(account.clone()),
             );

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// How long the other side has to go when the program ends, before it is made to.
+/// How long the other side has to go when the program must end now, before it is made to.
 const LAST_GRACE: Duration = Duration::from_millis(400);
 
 /// Where the other side of a link is.
@@ -199,8 +199,8 @@ impl Links {
         self.leave(last, grace);
     }
 
-    /// Lets the link go because the program ends: a person waits for their prompt.
-    pub fn leave_at_the_end(&mut self, last: Vec<Frame>) {
+    /// Lets the link go because the program must end now.
+    pub fn leave_in_a_hurry(&mut self, last: Vec<Frame>) {
         self.leave_within(last, self.place.grace().min(LAST_GRACE));
     }
 

@@ -30,6 +30,7 @@ use crate::protocol::Driver;
 use crate::text::SafeText;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -140,6 +141,7 @@ pub struct SessionHandle {
     /// Apart from the commands, so that a flood of them cannot keep the person from disconnecting.
     control: mpsc::Sender<SessionInput>,
     stop: CancellationToken,
+    is_hurried: Arc<AtomicBool>,
     task: Option<JoinHandle<()>>,
 }
 
@@ -165,6 +167,11 @@ impl SessionHandle {
         }
     }
 
+    /// The other side has little time to go when the task ends.
+    pub fn hurry(&self) {
+        self.is_hurried.store(true, Ordering::Relaxed);
+    }
+
     /// Ends the task and waits until everything it started is gone.
     pub async fn shutdown(mut self) {
         self.stop.cancel();
@@ -188,6 +195,7 @@ pub fn spawn(
     let (commands, command_inputs) = mpsc::channel(COMMANDS);
     let (control, control_inputs) = mpsc::channel(COMMANDS);
     let stop = CancellationToken::new();
+    let is_hurried = Arc::new(AtomicBool::new(false));
     let account = setup.account.clone();
     let task = task::Task::new(
         setup,
@@ -195,6 +203,7 @@ pub fn spawn(
         command_inputs,
         control_inputs,
         stop.clone(),
+        is_hurried.clone(),
     );
     let supervised = stop.clone();
     let task = tokio::spawn(async move {
@@ -214,6 +223,7 @@ pub fn spawn(
         commands,
         control,
         stop,
+        is_hurried,
         task: Some(task),
     }
 }

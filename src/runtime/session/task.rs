@@ -22,6 +22,8 @@ use crate::text::SafeText;
 use crate::transport::http::HttpClient;
 use crate::transport::{Arrival, SendRefused};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError};
@@ -52,6 +54,7 @@ pub(super) struct Task {
     control: mpsc::Receiver<SessionInput>,
     events: mpsc::Sender<(AccountId, SessionEvent)>,
     stop: CancellationToken,
+    is_hurried: Arc<AtomicBool>,
     waiting: Waiting,
     /// When the last frame that could have been replaced was decoded.
     updated: Option<Instant>,
@@ -114,6 +117,7 @@ impl Task {
         commands: mpsc::Receiver<SessionInput>,
         control: mpsc::Receiver<SessionInput>,
         stop: CancellationToken,
+        is_hurried: Arc<AtomicBool>,
     ) -> Self {
         let SessionSetup {
             account,
@@ -146,6 +150,7 @@ impl Task {
             control,
             events,
             stop,
+            is_hurried,
             waiting: Waiting::default(),
             updated: None,
             ending: None,
@@ -193,7 +198,10 @@ impl Task {
             self.on_woken(woken);
         }
         let last = self.farewell();
-        self.links.leave_at_the_end(last);
+        match self.is_hurried.load(Ordering::Relaxed) {
+            true => self.links.leave_in_a_hurry(last),
+            false => self.links.leave_quietly(last),
+        }
         self.links.gone().await;
     }
 
