@@ -410,7 +410,7 @@ fn living(home: &std::path::Path) -> Vec<String> {
 }
 
 #[test]
-fn quitting_does_not_wait_for_a_runtime_that_will_not_go() {
+fn quitting_waits_three_seconds_for_a_runtime_that_will_not_go_and_no_more() {
     let home = runtime_profile(&["sh", "-c", STUBBORN]);
     let mut pty = Pty::start(program(home.path(), &["--no-keyring"]), 120, 40);
     pty.wait_for("online");
@@ -420,7 +420,10 @@ fn quitting_does_not_wait_for_a_runtime_that_will_not_go() {
     pty.send("\r");
     assert_eq!(pty.wait_exit(), 0);
     let took = asked.elapsed();
-    assert!(took.as_millis() < 2_000, "it took {took:?}");
+    assert!(
+        (3_000..5_000).contains(&took.as_millis()),
+        "it took {took:?}"
+    );
     assert!(living(home.path()).is_empty());
 }
 

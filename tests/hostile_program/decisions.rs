@@ -183,7 +183,7 @@ fn s_36_a_decision_that_is_over_closes_with_its_reason_and_nothing_more_is_sent(
     let (server, mut pty) = asked(home.path(), Pheby::default(), &question);
     pty.send("\x1b[A");
     enter_until(&pty, "the reason", |screen| {
-        screen.contains("no longer waits for this answer")
+        screen.contains("Nobody waits for this answer any more")
     });
     pty.wait_gone("Approval ");
     assert_eq!(server.all("approval.respond").len(), 1);
