@@ -21,6 +21,11 @@ const ASKED_AGAIN: std::time::Duration = std::time::Duration::from_secs(5);
 /// Takes the last stored state.
 pub fn restore(state: &mut State, now: Moment, facts: StartFacts) -> Vec<Effect> {
     let is_first = state.is_loading;
+    if !is_first && state.store_fails {
+        // The disk is behind what is known here: what was sent since still waits on it. It is asked
+        // again once everything is written.
+        return Vec::new();
+    }
     state.is_loading = false;
     let mut effects = Vec::new();
     if is_first {
@@ -217,7 +222,7 @@ fn forget_sent_elsewhere(state: &mut State, stored: &[OutboxRecord]) {
 /// When the store is asked what became of the rows of other program runs; not while the last
 /// question may still be waiting for its answer.
 pub fn next_stale(state: &State) -> Option<Moment> {
-    if !state.takes_over || state.is_loading || state.read_only.is_some() {
+    if !state.takes_over || state.is_loading || state.read_only.is_some() || state.store_fails {
         return None;
     }
     let ours = state.ids.instance;

@@ -119,8 +119,7 @@ impl World {
             return;
         }
         self.tell(|| format!("out: {kind} {said:?}"));
-        if self.client.state.store_fails {
-            self.person.gone_unwritten.insert(said.trim().to_owned());
+        if self.person.gone_unwritten.contains(said.trim()) {
             return;
         }
         let is_on_disk =

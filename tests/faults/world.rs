@@ -630,7 +630,15 @@ impl World {
                 self.client
                     .put(self.now, Job::Look(lookup), self.slowness, &mut self.random);
             }
-            Effect::Command { id, command, .. } => self.drive(Input::Command { id, command }),
+            Effect::Command { id, command, .. } => {
+                if let Command::Chat(ChatCommand::Send { text, .. }) = &command
+                    && self.client.state.store_fails
+                {
+                    // The person had it sent though nothing is kept; its row may follow any time.
+                    self.person.gone_unwritten.insert(text.trim().to_owned());
+                }
+                self.drive(Input::Command { id, command });
+            }
             Effect::Redraw { .. } => self.client.must_draw = true,
             Effect::Wake(at) => {
                 let wake = self.client.wake.map_or(at.mono_ms, |w| w.min(at.mono_ms));

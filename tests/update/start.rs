@@ -274,6 +274,27 @@ fn a_message_that_arrived_does_not_come_back_from_an_old_look_into_the_store() {
 }
 
 #[test]
+fn a_message_that_arrived_while_the_disk_was_full_does_not_come_back_from_it() {
+    let mut one = Desk::new();
+    one.live(started("r1", None));
+    one.send("theirs");
+    let mut two = Desk::on(one.store.clone(), 2);
+    two.store_is_full = true;
+    two.now = START.after(std::time::Duration::from_secs(121));
+    // The disk says that another run may still send it, and goes on saying so.
+    let old = two.store.look_now(Lookup::Start).unwrap();
+    two.event(Event::Store(trialogue::app::event::StoreReply::Found(
+        old.clone(),
+    )));
+    assert_eq!(two.work().outbox.len(), 1);
+    assert_eq!(two.work().outbox[0].instance, two.state.ids.instance);
+    assert!(two.state.store_fails);
+    two.state.accounts[0].outbox.clear();
+    two.event(Event::Store(trialogue::app::event::StoreReply::Found(old)));
+    assert!(two.work().outbox.is_empty());
+}
+
+#[test]
 fn a_draft_is_written_in_time_when_another_alarm_was_due_at_that_moment() {
     let mut desk = Desk::new();
     desk.live(started("r1", None));

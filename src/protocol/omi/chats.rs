@@ -276,8 +276,13 @@ impl Omi {
 
     /// Its text is one again.
     pub(super) fn forget_parts(&mut self, id: &ConversationId, turn: &str) {
-        if let Some(chat) = self.chats.all.get_mut(id) {
-            chat.parted.retain(|(parted, _)| parted != turn);
+        let Some(chat) = self.chats.all.get_mut(id) else {
+            return;
+        };
+        let before = chat.parted.len();
+        chat.parted.retain(|(parted, _)| parted != turn);
+        if chat.parted.len() < before {
+            self.keep(id);
         }
     }
 

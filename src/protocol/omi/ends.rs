@@ -261,6 +261,7 @@ impl Omi {
                 }));
             }
         } else if !text.is_empty() {
+            // Before the parts go: what is deleted must not come again out of what is kept of them.
             self.forget_parts(&conversation, &query.answer_turn);
             let others: Vec<RemoteId> =
                 (1..query.parts.len()).map(|at| query.part_id(at)).collect();

@@ -109,10 +109,7 @@ impl Omi {
         query.parts.clear();
         query.is_split = false;
         let (conversation, turn) = (query.conversation.clone(), query.answer_turn.clone());
-        if remotes.len() > 1 {
-            self.forget_parts(&conversation, &turn);
-            self.keep(&conversation);
-        }
+        self.forget_parts(&conversation, &turn);
         if !remotes.is_empty() {
             self.say(Topic::Timeline(TimelineEvent::Deleted {
                 conversation,
