@@ -11,6 +11,9 @@ mod config;
 mod export;
 #[path = "verbs/listen.rs"]
 mod listen;
+#[cfg(target_os = "linux")]
+#[path = "verbs/memory.rs"]
+mod memory;
 #[path = "verbs/readme.rs"]
 mod readme;
 #[path = "verbs/recording.rs"]

@@ -13,12 +13,16 @@ use std::collections::{HashMap, VecDeque};
 pub const FRAMES_AT_MOST: usize = 1_024;
 /// Their bytes.
 pub const BYTES_AT_MOST: usize = 16 * 1024 * 1024;
+/// Those that are pieces of a file. None of them makes another obsolete, so nothing is gained by
+/// reading ahead.
+pub const FILE_BYTES_AT_MOST: usize = 1024 * 1024;
 
 /// The waiting frames of one link, oldest first.
 #[derive(Debug, Default)]
 pub struct Waiting {
     frames: VecDeque<Frame>,
     bytes: usize,
+    file_bytes: usize,
     /// Number of the frame at the front; numbers only grow.
     front: u64,
     /// Frames that may still be replaced, by key.
@@ -43,6 +47,7 @@ impl Waiting {
                 .and_then(|index| self.frames.get_mut(index))
         {
             self.bytes = self.bytes - old.len() + frame.len();
+            self.file_bytes = self.file_bytes - bytes_of_file(old) + bytes_of_file(&frame);
             *old = frame;
             self.replaced += 1;
             return;
@@ -53,6 +58,7 @@ impl Waiting {
 
     fn append(&mut self, frame: Frame) {
         self.bytes += frame.len();
+        self.file_bytes += bytes_of_file(&frame);
         self.frames.push_back(frame);
     }
 
@@ -62,6 +68,7 @@ impl Waiting {
         self.replaceable.retain(|_, number| *number != self.front);
         self.front += 1;
         self.bytes -= frame.len();
+        self.file_bytes -= bytes_of_file(&frame);
         Some(frame)
     }
 
@@ -72,7 +79,9 @@ impl Waiting {
 
     /// No more is taken; the socket has to wait.
     pub fn is_full(&self) -> bool {
-        self.frames.len() >= FRAMES_AT_MOST || self.bytes >= BYTES_AT_MOST
+        self.frames.len() >= FRAMES_AT_MOST
+            || self.bytes >= BYTES_AT_MOST
+            || self.file_bytes >= FILE_BYTES_AT_MOST
     }
 
     pub fn is_empty(&self) -> bool {
@@ -86,6 +95,13 @@ impl Waiting {
     /// How many frames never had to be decoded.
     pub fn replaced(&self) -> u64 {
         self.replaced
+    }
+}
+
+fn bytes_of_file(frame: &Frame) -> usize {
+    match frame {
+        Frame::Text(_) => 0,
+        Frame::Binary(bytes) => bytes.len(),
     }
 }
 
@@ -174,5 +190,10 @@ mod tests {
         let mut waiting = Waiting::default();
         waiting.push(Frame::text("x".repeat(BYTES_AT_MOST)), None);
         assert!(waiting.is_full());
+        let mut waiting = Waiting::default();
+        waiting.push(Frame::Binary(vec![0; FILE_BYTES_AT_MOST].into()), None);
+        assert!(waiting.is_full());
+        waiting.pop();
+        assert!(!waiting.is_full());
     }
 }

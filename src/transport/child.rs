@@ -9,7 +9,7 @@
 mod lines;
 mod survivor;
 
-use super::{Arrivals, Ends, Link, Outgoing, failed, link};
+use super::{Arrivals, Ends, Link, Orders, Outgoing, failed, link};
 use crate::link::{ChildSpec, CloseReason, Frame, LinkFailure};
 use bytes::BytesMut;
 use lines::{Line, Lines, Tail, utf8};
@@ -418,7 +418,7 @@ async fn read_tail(
 
 async fn write(
     mut stdin: ChildStdin,
-    mut outgoing: mpsc::Receiver<Outgoing>,
+    mut outgoing: Orders,
     stop_line: Option<String>,
     ended: mpsc::Sender<WriterEnd>,
 ) {

@@ -4,8 +4,9 @@
 //! A link owns its tasks; dropping it ends them, and a child process with its whole group. Knows no
 //! protocol, no account and no retry rule.
 //!
-//! Memory is bounded: what was read and not yet taken is at most [`WAITING_FRAMES`] frames and
-//! [`WAITING_BYTES`] bytes; after that nothing more is read and the peer feels it.
+//! Memory is bounded both ways, by number and in bytes: what was read and not yet taken is at most
+//! [`WAITING_FRAMES`] frames and [`WAITING_BYTES`] bytes, or one frame that is larger; after that
+//! nothing more is read and the peer feels it. What waits to be written is bounded in the same way.
 
 pub mod backoff;
 pub mod child;
@@ -24,9 +25,11 @@ use tokio::task::JoinHandle;
 /// Frames that were read and not yet taken.
 pub const WAITING_FRAMES: usize = 256;
 /// Their bytes.
-pub const WAITING_BYTES: usize = 8 * 1024 * 1024;
+pub const WAITING_BYTES: usize = 1024 * 1024;
 /// Frames that wait to be written.
 const OUTGOING_FRAMES: usize = 64;
+/// Their bytes.
+pub const OUTGOING_BYTES: usize = 1024 * 1024;
 
 /// What a link brings.
 #[derive(Debug)]
@@ -40,7 +43,11 @@ pub enum Arrival {
 #[derive(Debug)]
 pub struct Link {
     incoming: mpsc::Receiver<Queued>,
-    outgoing: mpsc::Sender<Outgoing>,
+    /// What the frame taken last holds of the budget, until the next one is asked for: while a large
+    /// one is being used, no other is read.
+    held: Option<OwnedSemaphorePermit>,
+    outgoing: mpsc::Sender<Ordered>,
+    room: Arc<Semaphore>,
     probes: mpsc::Sender<Duration>,
     tasks: Tasks,
     /// What a process writes beside its frames.
@@ -59,48 +66,63 @@ pub enum SendRefused {
 impl Link {
     /// The next frame, or the end. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Arrival {
-        match self.incoming.recv().await {
-            Some(queued) => queued.arrival,
-            None => Arrival::Down(ended_without_word()),
-        }
+        self.held = None;
+        let queued = self.incoming.recv().await;
+        self.taken(queued)
     }
 
     /// The next frame if one was read already.
     pub fn try_next(&mut self) -> Option<Arrival> {
+        self.held = None;
         match self.incoming.try_recv() {
-            Ok(queued) => Some(queued.arrival),
+            Ok(queued) => Some(self.taken(Some(queued))),
             Err(mpsc::error::TryRecvError::Empty) => None,
-            Err(mpsc::error::TryRecvError::Disconnected) => {
-                Some(Arrival::Down(ended_without_word()))
+            Err(mpsc::error::TryRecvError::Disconnected) => Some(self.taken(None)),
+        }
+    }
+
+    fn taken(&mut self, queued: Option<Queued>) -> Arrival {
+        match queued {
+            Some(Queued { arrival, bytes }) => {
+                self.held = bytes;
+                arrival
             }
+            None => Arrival::Down(ended_without_word()),
         }
     }
 
     /// Hands a frame to the writer.
     pub fn try_send(&self, frame: Frame) -> Result<(), SendRefused> {
-        match self.outgoing.try_send(Outgoing::Frame(frame)) {
+        let Ok(bytes) = self.room.clone().try_acquire_many_owned(share(&frame)) else {
+            return Err(SendRefused::Full(frame));
+        };
+        let ordered = Ordered {
+            order: Outgoing::Frame(frame),
+            bytes: Some(bytes),
+        };
+        match self.outgoing.try_send(ordered) {
             Ok(()) => Ok(()),
-            Err(mpsc::error::TrySendError::Full(Outgoing::Frame(frame))) => {
-                Err(SendRefused::Full(frame))
-            }
+            Err(mpsc::error::TrySendError::Full(Ordered {
+                order: Outgoing::Frame(frame),
+                ..
+            })) => Err(SendRefused::Full(frame)),
             Err(_) => Err(SendRefused::Closed),
         }
     }
 
-    /// The next frame, or none when the writer can take one before that.
-    pub async fn next_or_room(&mut self) -> Option<Arrival> {
-        tokio::select! {
-            _ = self.outgoing.reserve() => None,
-            queued = self.incoming.recv() => Some(match queued {
-                Some(queued) => queued.arrival,
-                None => Arrival::Down(ended_without_word()),
-            }),
-        }
+    /// The next frame, or none when the writer can take this one before that.
+    pub async fn next_or_room(&mut self, waiting: &Frame) -> Option<Arrival> {
+        self.held = None;
+        let queued = tokio::select! {
+            () = room(&self.outgoing, &self.room, waiting) => return None,
+            queued = self.incoming.recv() => queued,
+        };
+        Some(self.taken(queued))
     }
 
-    /// Waits until the writer can take a frame, or the link is ending.
-    pub async fn room(&self) {
-        let _ = self.outgoing.reserve().await;
+    /// Waits until the writer can take this frame, or the link is ending.
+    pub async fn room(&self, waiting: &Frame) {
+        room(&self.outgoing, &self.room, waiting).await;
     }
 
     /// The end of what the process at the other end wrote on standard error; empty where there is
@@ -117,10 +139,11 @@ impl Link {
     /// Writes the last frames, says goodbye, and gives the peer this long to go by itself.
     pub async fn close(mut self, last: Vec<Frame>, grace: Duration) -> CloseReason {
         let farewell = async {
-            for frame in last {
-                let _ = self.outgoing.send(Outgoing::Frame(frame)).await;
+            self.held = None;
+            let last = last.into_iter().map(Outgoing::Frame);
+            for order in last.chain([Outgoing::Close { grace }]) {
+                let _ = self.outgoing.send(Ordered { order, bytes: None }).await;
             }
-            let _ = self.outgoing.send(Outgoing::Close { grace }).await;
             loop {
                 match self.incoming.recv().await {
                     Some(Queued {
@@ -141,6 +164,18 @@ impl Link {
 
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// What a frame takes of a budget; a large one takes all of it and is alone.
+fn share(frame: &Frame) -> u32 {
+    u32::try_from(frame.len().clamp(1, WAITING_BYTES.min(OUTGOING_BYTES))).unwrap_or(1)
+}
+
+async fn room(outgoing: &mpsc::Sender<Ordered>, room: &Semaphore, waiting: &Frame) {
+    // Both are given back at once: only one task hands frames over, so the room stays.
+    if outgoing.reserve().await.is_ok() {
+        let _ = room.acquire_many(share(waiting)).await;
+    }
+}
+
 fn ended_without_word() -> CloseReason {
     failed(LinkFailure::Broken, "The connection broke.")
 }
@@ -156,8 +191,8 @@ pub(crate) fn failed(kind: LinkFailure, detail: impl Into<String>) -> CloseReaso
 #[derive(Debug)]
 struct Queued {
     arrival: Arrival,
-    /// Gives the bytes back to the budget when the frame is taken.
-    _bytes: Option<OwnedSemaphorePermit>,
+    /// Its part of the budget.
+    bytes: Option<OwnedSemaphorePermit>,
 }
 
 /// What a writer is asked to do.
@@ -165,6 +200,24 @@ struct Queued {
 enum Outgoing {
     Frame(Frame),
     Close { grace: Duration },
+}
+
+#[derive(Debug)]
+struct Ordered {
+    order: Outgoing,
+    /// Gives the bytes back to the budget when the writer takes the frame.
+    bytes: Option<OwnedSemaphorePermit>,
+}
+
+/// Where a writer finds what it is asked to do.
+struct Orders(mpsc::Receiver<Ordered>);
+
+impl Orders {
+    async fn recv(&mut self) -> Option<Outgoing> {
+        let Ordered { order, bytes } = self.0.recv().await?;
+        drop(bytes);
+        Some(order)
+    }
 }
 
 /// The tasks of a link; dropping them ends them.
@@ -182,7 +235,7 @@ impl Drop for Tasks {
 /// The other side of a [`Link`], for the tasks of a transport.
 struct Ends {
     arrivals: Arrivals,
-    outgoing: mpsc::Receiver<Outgoing>,
+    outgoing: Orders,
     probes: mpsc::Receiver<Duration>,
 }
 
@@ -193,7 +246,9 @@ fn link() -> (Link, Ends) {
     (
         Link {
             incoming,
+            held: None,
             outgoing,
+            room: Arc::new(Semaphore::new(OUTGOING_BYTES)),
             probes,
             tasks: Tasks::default(),
             log: None,
@@ -203,7 +258,7 @@ fn link() -> (Link, Ends) {
                 queue: in_sender,
                 budget: Arc::new(Semaphore::new(WAITING_BYTES)),
             },
-            outgoing: out_receiver,
+            outgoing: Orders(out_receiver),
             probes: probe_receiver,
         },
     )
@@ -217,19 +272,17 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    /// Waits for room; false when nobody listens any more.
+    /// Hands a frame on and waits until another one may be read; false when nobody listens any more.
     async fn frame(&self, frame: Frame) -> bool {
-        let bytes = u32::try_from(frame.len().clamp(1, WAITING_BYTES)).unwrap_or(1);
-        let Ok(permit) = self.budget.clone().acquire_many_owned(bytes).await else {
+        let Ok(permit) = self.budget.clone().acquire_many_owned(share(&frame)).await else {
             return false;
         };
-        self.queue
-            .send(Queued {
-                arrival: Arrival::Frame(frame),
-                _bytes: Some(permit),
-            })
-            .await
-            .is_ok()
+        let queued = Queued {
+            arrival: Arrival::Frame(frame),
+            bytes: Some(permit),
+        };
+        // The next one is not even read while a large one waits.
+        self.queue.send(queued).await.is_ok() && self.budget.acquire().await.is_ok()
     }
 
     async fn down(&self, reason: CloseReason) {
@@ -237,8 +290,61 @@ impl Arrivals {
             .queue
             .send(Queued {
                 arrival: Arrival::Down(reason),
-                _bytes: None,
+                bytes: None,
             })
             .await;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use futures_util::poll;
+    use std::task::Poll;
+
+    fn bytes(count: usize) -> Frame {
+        Frame::Binary(vec![0; count].into())
+    }
+
+    #[tokio::test]
+    async fn what_waits_to_be_written_is_bounded_in_bytes() {
+        let (link, mut ends) = link();
+        for _ in 0..4 {
+            link.try_send(bytes(OUTGOING_BYTES / 4)).unwrap();
+        }
+        let fifth = bytes(OUTGOING_BYTES / 4);
+        assert!(matches!(
+            link.try_send(fifth.clone()),
+            Err(SendRefused::Full(_))
+        ));
+        {
+            let mut room = Box::pin(link.room(&fifth));
+            assert!(poll!(&mut room).is_pending());
+            ends.outgoing.recv().await.unwrap();
+            assert!(poll!(&mut room).is_ready());
+        }
+        link.try_send(fifth).unwrap();
+        for _ in 0..4 {
+            ends.outgoing.recv().await.unwrap();
+        }
+        // What is larger than the whole budget goes alone.
+        link.try_send(bytes(3 * OUTGOING_BYTES)).unwrap();
+        assert!(matches!(
+            link.try_send(Frame::text("x")),
+            Err(SendRefused::Full(_))
+        ));
+    }
+
+    #[tokio::test]
+    async fn no_frame_is_read_while_a_large_one_waits_or_is_used() {
+        let (mut link, ends) = link();
+        let mut reading = Box::pin(ends.arrivals.frame(bytes(4 * WAITING_BYTES)));
+        assert!(poll!(&mut reading).is_pending());
+        assert!(matches!(link.next().await, Arrival::Frame(_)));
+        assert!(poll!(&mut reading).is_pending());
+        // Whoever asks for the next one is through with it.
+        assert!(link.try_next().is_none());
+        assert_eq!(poll!(&mut reading), Poll::Ready(true));
     }
 }

@@ -5,8 +5,9 @@
 //! then, the link is over ([`CloseReason::Silent`]), even if the socket looks open.
 
 use super::dial::{Address, Limits, Stream, Target, dial, kind_of};
-use super::{Ends, Link, Outgoing, failed, link, tls};
+use super::{Ends, Link, Orders, Outgoing, failed, link, tls};
 use crate::link::{CloseReason, Frame, LinkFailure};
+use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use rustls::ClientConfig;
@@ -24,6 +25,8 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 pub const TEXT_LIMIT: usize = 8 * 1024 * 1024;
 /// Largest binary frame.
 pub const BINARY_LIMIT: usize = 16 * 1024 * 1024;
+/// Texts up to here are copied out of the buffer they were read into.
+const SMALL: usize = 16 * 1024;
 
 type Socket = WebSocketStream<Box<dyn Stream>>;
 
@@ -166,7 +169,7 @@ impl Reader {
                             if text.len() > TEXT_LIMIT {
                                 return too_large();
                             }
-                            Some(Frame::Text(text.into()))
+                            Some(Frame::Text(apart(text)))
                         }
                         Some(Ok(Message::Binary(bytes))) => Some(Frame::Binary(bytes)),
                         Some(Ok(Message::Close(close))) => {
@@ -227,7 +230,7 @@ impl Reader {
 
 async fn write(
     mut sink: SplitSink<Socket, Message>,
-    mut outgoing: mpsc::Receiver<Outgoing>,
+    mut outgoing: Orders,
     mut pings: mpsc::Receiver<()>,
     ended: mpsc::Sender<WriterEnd>,
     limit: Duration,
@@ -265,6 +268,15 @@ async fn write(
         let _ = ended.send(WriterEnd::Failed(reason)).await;
         return;
     }
+}
+
+/// A small text for itself, because it would keep all of the buffer it was read into, in which a
+/// piece of a file may have come before it.
+fn apart(text: Utf8Bytes) -> Bytes {
+    if text.len() <= SMALL {
+        return Bytes::copy_from_slice(text.as_ref());
+    }
+    text.into()
 }
 
 fn peer(close: Option<CloseFrame>) -> CloseReason {

@@ -250,11 +250,14 @@ pub fn frame_value(account: &str, outgoing: bool, frame: &Frame) -> Value {
             let direction = if outgoing { "out" } else { "in" };
             json!({"account": account, direction: frame.as_text().unwrap_or_default()})
         }
-        Frame::Binary(bytes) => {
-            let direction = if outgoing { "out_bytes" } else { "in_bytes" };
-            json!({"account": account, direction: bytes.len()})
-        }
+        Frame::Binary(bytes) => bytes_value(account, outgoing, bytes.len()),
     }
+}
+
+/// Of the piece of a file a line says only how large it was.
+pub fn bytes_value(account: &str, outgoing: bool, count: usize) -> Value {
+    let direction = if outgoing { "out_bytes" } else { "in_bytes" };
+    json!({"account": account, direction: count})
 }
 
 fn terminal_value(event: &TerminalEvent, is_hidden: bool) -> Option<Value> {

@@ -226,23 +226,23 @@ impl Task {
         let wake = self.next_wake();
         let takes_commands = self.takes_commands();
         let is_full = self.waiting.is_full() || self.ending.is_some();
-        let has_outgoing = !self.outgoing.is_empty();
+        let outgoing = self.outgoing.front();
         let has_events = !self.pending.is_empty() || !self.tapped.is_empty();
         let standing = self.links.standing.as_mut();
         // Two shared or exclusive uses of the link cannot be awaited side by side, so the room of
         // the writer is waited for only when there is something to write.
         let arrival = async {
-            match standing {
-                Some(standing) if has_outgoing && is_full => {
-                    standing.link.room().await;
+            match (standing, outgoing) {
+                (Some(standing), Some(frame)) if is_full => {
+                    standing.link.room(frame).await;
                     Woken::Room
                 }
-                Some(standing) if has_outgoing => standing
+                (Some(standing), Some(frame)) => standing
                     .link
-                    .next_or_room()
+                    .next_or_room(frame)
                     .await
                     .map_or(Woken::Room, Woken::Arrived),
-                Some(standing) if !is_full => Woken::Arrived(standing.link.next().await),
+                (Some(standing), None) if !is_full => Woken::Arrived(standing.link.next().await),
                 _ => std::future::pending().await,
             }
         };

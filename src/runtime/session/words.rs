@@ -21,8 +21,13 @@ pub(super) fn shown(frame: &Frame) -> SafeText {
             let cut = if end < text.len() { " …" } else { "" };
             SafeText::prose(&format!("{}{cut}", &text[..end]))
         }
-        Frame::Binary(bytes) => SafeText::prose(&format!("({} bytes)", bytes.len())),
+        Frame::Binary(bytes) => shown_bytes(bytes.len()),
     }
+}
+
+/// A piece of a file as the inspector shows it.
+pub(super) fn shown_bytes(count: usize) -> SafeText {
+    SafeText::prose(&format!("({count} bytes)"))
 }
 
 /// The words for a task that ended without being asked to.

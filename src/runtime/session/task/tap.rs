@@ -3,10 +3,11 @@
 
 use super::super::SessionEvent;
 use super::super::recent::Passed;
-use super::super::words::shown;
+use super::super::words::{shown, shown_bytes};
 use super::Task;
 use crate::domain::Moment;
 use crate::link::Frame;
+use crate::text::SafeText;
 
 /// Frames of inspector output that may wait; older ones are left out.
 const TAPPED_AT_MOST: usize = 256;
@@ -14,11 +15,7 @@ const TAPPED_AT_MOST: usize = 256;
 impl Task {
     pub(super) fn tap(&mut self, outgoing: bool, frame: &Frame) {
         let at = self.clock.now();
-        let passed = Passed::Frame {
-            outgoing,
-            frame: frame.clone(),
-        };
-        self.recent.add(at, passed);
+        self.recent.add(at, Passed::frame(outgoing, frame));
         if !self.is_inspected && self.recording.is_none() {
             return;
         }
@@ -27,32 +24,38 @@ impl Task {
             recorder.frame(at, self.account.as_str(), outgoing, &redacted);
         }
         if self.is_inspected {
-            self.show(at, outgoing, &redacted);
+            self.show(at, outgoing, shown(&redacted));
         }
     }
 
-    fn show(&mut self, at: Moment, outgoing: bool, redacted: &Frame) {
+    fn show(&mut self, at: Moment, outgoing: bool, frame: SafeText) {
         if self.tapped.len() >= TAPPED_AT_MOST {
             self.tapped.pop_front();
         }
         self.tapped.push_back(SessionEvent::Tapped {
             outgoing,
             at,
-            frame: shown(redacted),
+            frame,
         });
     }
 
     /// What passed before the inspector was opened.
     pub(super) fn show_recent(&mut self) {
-        let frames: Vec<(Moment, bool, Frame)> = self
+        let frames: Vec<(Moment, Passed)> = self
             .recent
-            .frames()
-            .map(|(at, outgoing, frame)| (at, outgoing, frame.clone()))
+            .all()
+            .filter(|(_, passed)| matches!(passed, Passed::Text { .. } | Passed::Bytes { .. }))
+            .cloned()
             .collect();
         let skip = frames.len().saturating_sub(TAPPED_AT_MOST);
-        for (at, outgoing, frame) in frames.into_iter().skip(skip) {
-            let redacted = self.driver.redact(&frame);
-            self.show(at, outgoing, &redacted);
+        for (at, passed) in frames.into_iter().skip(skip) {
+            match passed {
+                Passed::Text { outgoing, frame } => {
+                    self.show(at, outgoing, shown(&self.driver.redact(&frame)));
+                }
+                Passed::Bytes { outgoing, count } => self.show(at, outgoing, shown_bytes(count)),
+                Passed::Up | Passed::Down(_) | Passed::Command(_) => {}
+            }
         }
     }
 
