@@ -217,6 +217,16 @@ impl Lane {
         }
     }
 
+    /// The gateway knows nothing any more of what was sent here, and of the turn that was given up.
+    pub(super) fn forget_messages(&mut self) {
+        self.waiting.clear();
+        self.stale = 0;
+        self.idle_until = None;
+        self.last_command = None;
+        self.missed.forget();
+        self.lost = None;
+    }
+
     /// Everything that happens by itself.
     pub(super) fn deadlines(&self) -> impl Iterator<Item = Option<Moment>> {
         [

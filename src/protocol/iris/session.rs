@@ -291,6 +291,8 @@ impl Iris {
                 self.session.has_forgotten = true;
                 self.keep_cursor(head);
                 self.say(Topic::Sync(SyncEvent::ServerLostState));
+                self.drop_dead_decisions(now);
+                self.forget_turns(now);
             }
             Some(head) => {
                 // Frames behind the head that were replayed already need no second time.

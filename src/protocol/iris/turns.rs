@@ -30,6 +30,8 @@ const TYPING: Duration = Duration::from_secs(5);
 const QUIET: Duration = Duration::from_millis(2_500);
 /// After a reconnect a turn that still runs shows it within so long; typing comes every 2 s.
 const GRACE: Duration = Duration::from_secs(6);
+/// The same for a turn that the gateway cut by a restart: it takes it up at once, or not at all.
+const RESTART_GRACE: Duration = Duration::from_millis(2_500);
 /// What is still open so long after typing ended does not end any more.
 const LOST: Duration = Duration::from_secs(10);
 /// What a lane does so long after its turn was given up is another turn, unless a frame names
@@ -324,9 +326,19 @@ impl Iris {
     /// The replay is over: turns from before the cut show a sign of life soon, or are over.
     pub(super) fn resume_turns(&mut self, now: Moment) {
         for lane in self.lanes.lanes.values_mut() {
-            if lane.turn.is_some() {
-                lane.grace_until = Some(now.after(GRACE));
+            if let Some(turn) = &lane.turn {
+                let grace = if turn.is_cut { RESTART_GRACE } else { GRACE };
+                lane.grace_until = Some(now.after(grace));
             }
+        }
+    }
+
+    /// The gateway lost its state: no turn from before goes on, and no message waits for one.
+    pub(super) fn forget_turns(&mut self, now: Moment) {
+        let conversations: Vec<ConversationId> = self.lanes.lanes.keys().cloned().collect();
+        for conversation in conversations {
+            self.abandon_turn(now, &conversation);
+            self.lanes.lane(&conversation).forget_messages();
         }
     }
 
