@@ -7,7 +7,7 @@
 //! Another run may be active in the conversation. Its answer is not ours: what it says is held back.
 //! Where the server queues messages, ours begins a run of its own behind it; when none begins, the
 //! run that was active has answered ours as well, with what it said since ours was taken. Where it
-//! waits for a decision, nothing is sent.
+//! waits for a decision, nothing is sent. A gateway's own command may be answered without any run.
 
 mod answer;
 mod beside;

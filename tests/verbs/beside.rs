@@ -75,3 +75,21 @@ fn the_calls_of_a_run_that_was_queued_before_are_those_of_another_message() {
     assert_eq!(first.exit_code(), Some(0));
     let _ = queued.wait();
 }
+
+#[test]
+fn a_command_of_the_gateway_that_begins_no_run_is_answered() {
+    let profile = Profile::new("iris", &["speed=300"]);
+    let began = Instant::now();
+    let output = profile.run(&["send", "/help"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("/reasoning"));
+    assert!(began.elapsed() < Duration::from_secs(30));
+    // A command that only a picker answers does not count as one that waits.
+    assert_eq!(profile.run(&["send", "/reasoning"]).status.code(), Some(5));
+    for message in ["plain", "/help", "plain"] {
+        let output = profile.run(&["send", message]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{message}: {said}");
+        assert!(!said.contains("another run"), "{message}: {said}");
+    }
+}

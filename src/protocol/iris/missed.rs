@@ -27,8 +27,9 @@ pub(super) struct Said {
 pub(super) struct Missed {
     /// Messages without an answer, by their times.
     asked: VecDeque<Option<i64>>,
-    /// Commands of the gateway's own without a reply.
-    commands: usize,
+    /// The last message was a command of the gateway's own, and has no reply. Replies come at once;
+    /// a picker may stand in place of one.
+    is_command_open: bool,
     /// The last answer.
     said: Said,
     /// The message that the turn which goes on seemed to be for.
@@ -42,8 +43,8 @@ impl Missed {
 
     /// A message of the person.
     pub(super) fn ask(&mut self, text: &str, at: Option<i64>) {
-        if text.starts_with('/') {
-            self.commands += 1;
+        self.is_command_open = text.starts_with('/');
+        if self.is_command_open {
             return;
         }
         if self.asked.len() >= LIMIT {
@@ -52,11 +53,11 @@ impl Missed {
         self.asked.push_back(at);
     }
 
-    /// A message of the agent that stands by itself: a command's reply, or a whole answer.
+    /// A message of the agent that stands by itself: a command's reply, or a whole answer, which
+    /// alone says when its turn began.
     pub(super) fn answer_at_once(&mut self, said: Said) {
-        if self.commands > 0 {
-            self.commands -= 1;
-        } else {
+        let is_reply = std::mem::take(&mut self.is_command_open) && said.turn_at.is_none();
+        if !is_reply {
             self.answer(said);
         }
     }
@@ -155,6 +156,19 @@ mod tests {
         missed.answer_at_once(Said::default());
         assert_eq!(missed.asked.len(), 1);
         missed.answer_at_once(Said::default());
+        assert!(missed.is_empty());
+    }
+
+    #[test]
+    fn a_command_that_only_a_picker_answered_takes_no_answer_from_a_message() {
+        let mut missed = Missed::default();
+        missed.ask("/reasoning", Some(1_000));
+        missed.ask("one", Some(2_000));
+        missed.answer_at_once(Said::default());
+        assert!(missed.is_empty());
+        missed.ask("two", Some(3_000));
+        missed.ask("/reasoning", Some(3_500));
+        missed.answer_at_once(said(3_000, 4_000));
         assert!(missed.is_empty());
     }
 

@@ -123,10 +123,10 @@ impl OneShot<'_> {
                 run,
                 command,
             } if self.is_here(conversation) && Some(*command) == self.command => {
-                self.beside.end(run);
                 self.run = Some(run.clone());
                 self.stage = Stage::Running;
                 (self.report)(Report::Accepted);
+                self.beside.own(run, &mut self.tracker, self.report);
             }
             RunEvent::Resumed {
                 conversation, run, ..

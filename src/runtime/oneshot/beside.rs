@@ -1,5 +1,7 @@
-//! A run of another message beside ours: what it says is held back, and counts as the answer to
-//! ours only when no run of our own comes behind it.
+//! What is said before a run of our own is known. What another run says is held back, and counts as
+//! the answer to ours only when no run of our own comes behind it; what is said without any run,
+//! as the replies to a gateway's own commands are, when none comes soon; what a run said before it
+//! turned out to be ours, as soon as it does.
 
 use super::report::{Report, Tracker};
 use crate::domain::{
@@ -9,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// Our run begins so soon after the one before it.
 const NEXT_RUN: Duration = Duration::from_secs(7);
+/// A run behind words that were said without one begins so soon after them.
+const FIRST_RUN: Duration = Duration::from_secs(5);
 
 /// What is known of it.
 #[derive(Debug, Default)]
@@ -19,6 +23,10 @@ pub(super) struct Beside {
     is_guess: bool,
     /// When the last one ended.
     ended: Option<Instant>,
+    /// When something was last said that is complete.
+    spoken: Option<Instant>,
+    /// How much had been heard when the run began.
+    before: usize,
     /// The last report of each message that began since the server has ours, in order.
     heard: Vec<(RemoteId, TimelineEvent)>,
 }
@@ -33,6 +41,7 @@ impl Beside {
         self.run = Some(run.clone());
         self.is_guess = false;
         self.ended = None;
+        self.before = self.heard.len();
     }
 
     /// One of which it does not show yet whose it is.
@@ -54,8 +63,26 @@ impl Beside {
 
     /// How long until no run of our own comes any more; none as long as one may.
     pub(super) fn left(&self) -> Option<Duration> {
-        self.ended
-            .map(|ended| NEXT_RUN.saturating_sub(ended.elapsed()))
+        if self.run.is_some() {
+            return None;
+        }
+        let ended = self.ended.map(|ended| (ended, NEXT_RUN));
+        let (since, limit) = ended.or_else(|| Some((self.spoken?, FIRST_RUN)))?;
+        Some(limit.saturating_sub(since.elapsed()))
+    }
+
+    /// The run turned out to be ours: what it said so far is reported.
+    pub(super) fn own(
+        &mut self,
+        run: &RunId,
+        tracker: &mut Tracker,
+        report: &mut dyn FnMut(Report<'_>),
+    ) {
+        if self.run.as_ref() == Some(run) {
+            self.heard.drain(..self.before.min(self.heard.len()));
+            self.tell(tracker, report);
+        }
+        self.end(run);
     }
 
     /// Keeps what was said in the conversation of ours.
@@ -68,7 +95,12 @@ impl Beside {
                 && message.author != Author::User
                 && message.sort == MessageSort::Ordinary =>
             {
-                self.works();
+                // A whole message does not say which run it belongs to.
+                if message.is_streaming {
+                    self.works();
+                } else {
+                    self.spoken = Some(Instant::now());
+                }
                 if let Some(remote) = &message.remote {
                     self.heard.retain(|(known, _)| known != remote);
                     self.heard.push((remote.clone(), event.clone()));
@@ -107,5 +139,68 @@ impl Beside {
             tracker.timeline(event, report);
         }
         !heard.is_empty()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::domain::IncomingMessage;
+
+    fn says(beside: &mut Beside, remote: &str, text: &str) {
+        let here = ConversationId::from("c");
+        let event = TimelineEvent::Upserted {
+            conversation: here.clone(),
+            message: Box::new(IncomingMessage {
+                remote: Some(RemoteId::from(remote)),
+                author: Author::Assistant,
+                text: text.to_owned(),
+                ..IncomingMessage::default()
+            }),
+        };
+        beside.hear(&here, &event);
+    }
+
+    fn told(tell: impl FnOnce(&mut Tracker, &mut dyn FnMut(Report<'_>))) -> Vec<String> {
+        let mut told = Vec::new();
+        tell(&mut Tracker::default(), &mut |report| {
+            if let Report::Text { more, .. } = report {
+                told.push(more.to_owned());
+            }
+        });
+        told
+    }
+
+    #[test]
+    fn what_a_run_said_before_it_turned_out_to_be_ours_is_reported() {
+        let mut beside = Beside::default();
+        says(&mut beside, "a1", "Somebody else's.");
+        let run = RunId::from("r");
+        beside.begin_unnamed(&run);
+        says(&mut beside, "a2", "Ours.");
+        assert!(!beside.is_certain(), "it may still be ours");
+        assert_eq!(
+            told(|tracker, report| beside.own(&run, tracker, report)),
+            ["Ours."]
+        );
+        let other = RunId::from("s");
+        beside.begin(&other);
+        says(&mut beside, "a3", "Not of the run that is ours.");
+        let said = told(|tracker, report| beside.own(&run, tracker, report));
+        assert!(said.is_empty(), "{said:?}");
+    }
+
+    #[test]
+    fn what_is_said_without_a_run_is_the_answer_when_no_run_comes_soon() {
+        let mut beside = Beside::default();
+        assert_eq!(beside.left(), None);
+        says(&mut beside, "a1", "Commands: /help");
+        assert!(beside.left().unwrap() <= FIRST_RUN);
+        let run = RunId::from("r");
+        beside.begin_unnamed(&run);
+        assert_eq!(beside.left(), None, "it may be the one of our message");
+        beside.end(&run);
+        assert!(beside.left().unwrap() > FIRST_RUN);
     }
 }
