@@ -264,9 +264,28 @@ impl Iris {
         let mut arguments = Map::new();
         arguments.insert("todos".to_owned(), Value::Array(todos));
         if let Some(todos) = tools::todos(&[], &arguments) {
+            let link = self.session.link;
+            self.lanes.lane(&conversation).todos_of = (!todos.is_empty()).then_some(link);
             self.say(Topic::Timeline(TimelineEvent::TodosReplaced {
                 conversation,
                 todos,
+            }));
+        }
+    }
+
+    /// The lists that stand come right after hello; one that did not has ended meanwhile.
+    pub(super) fn drop_ended_todos(&mut self) {
+        let link = self.session.link;
+        let ended: Vec<ConversationId> = self
+            .lanes
+            .lanes
+            .iter_mut()
+            .filter_map(|(id, lane)| lane.todos_of.take_if(|of| *of != link).map(|_| id.clone()))
+            .collect();
+        for conversation in ended {
+            self.say(Topic::Timeline(TimelineEvent::TodosReplaced {
+                conversation,
+                todos: Vec::new(),
             }));
         }
     }

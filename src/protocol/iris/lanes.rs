@@ -128,6 +128,8 @@ pub(super) struct Lane {
     pub(super) unanswered: usize,
     /// The turn that was given up last.
     pub(super) lost: Option<Lost>,
+    /// The link over which the list of todos came that stands here.
+    pub(super) todos_of: Option<u64>,
     /// Wall milliseconds of the last message that ended, by the gateway's clock.
     pub(super) last_ts: Option<i64>,
 }

@@ -321,6 +321,7 @@ impl Iris {
         self.session.ready_at = Some(now);
         self.drop_dead_decisions(now);
         self.open_replayed_decisions(now);
+        self.drop_ended_todos();
         self.say(Topic::Sync(SyncEvent::Done));
         self.resume_turns(now);
         self.tell_link(LinkState::Ready);
