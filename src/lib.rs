@@ -32,7 +32,7 @@
 //! | todos | `todo.update`, whole list | arguments of the tool `todo` | input of the tool `TodoWrite` |
 //! | run | inferred from typing, messages, tools | stated | stated by query and result |
 //! | cancel | `/stop` where the catalogue has it | `run.cancel` | `interrupt` |
-//! | approval | notification and message, answered by replying | request with choices | local tools under the person's policy; `elicitation_pending` |
+//! | approval | notification and message, answered by replying | request with choices | local tools under the person's policy; `elicitation_pending`; the queue of the runtime |
 //! | clarification | notification and message | choices and free text | `elicitation_pending` |
 //! | picker | `picker.choice` | – | – |
 //! | models, effort | slash pickers | catalogue, scopes | profile; effort per query |

@@ -243,23 +243,23 @@ impl Dispatch {
     /// What the answer did, in words.
     fn done_words(&self, answer: &Answer, result: &Value) -> String {
         let value = match answer {
-            Answer::Text(text) => return format!("answered: {text}"),
+            Answer::Text(text) => return format!("Answered: {text}"),
             Answer::Choice { value, .. } => value.as_str(),
         };
         match value {
-            CALL_OFF => "called off".to_owned(),
-            SETTLE => "settled".to_owned(),
-            DENY => "refused".to_owned(),
-            ONCE => "allowed, this once".to_owned(),
+            CALL_OFF => "Called off".to_owned(),
+            SETTLE => "Settled".to_owned(),
+            DENY => "Refused".to_owned(),
+            ONCE => "Allowed, this once".to_owned(),
             HOUR if result.get("grant").is_some_and(Value::is_object) => {
-                "allowed, and the same again for an hour".to_owned()
+                "Allowed, and the same again for an hour".to_owned()
             }
-            HOUR => "allowed, this once: the runtime gave nothing beyond it".to_owned(),
+            HOUR => "Allowed, this once; the runtime gave nothing beyond it".to_owned(),
             option => {
                 let options = self.options();
                 let known = options.iter().find(|known| known.value == option);
                 let label = known.map_or(option, |known| known.label.as_str());
-                format!("answered: {label}")
+                format!("Answered: {label}")
             }
         }
     }
@@ -502,7 +502,7 @@ impl Omi {
         }
         if let Some(of) = self.forget_dispatch(decision) {
             let words = of.done_words(answer, result);
-            let event = notice(Severity::Done, None, named(&of.title), &words);
+            let event = notice(Severity::Done, None, &words, named(&of.title));
             self.tell(event);
         }
         self.done(command);
