@@ -9,7 +9,7 @@ pub(crate) mod places;
 
 use super::screen::{Pane, overlay::Overlay, palette, popups};
 use super::state::{self, State};
-use super::{Action, Effect, drafts};
+use super::{Action, Effect, drafts, slash};
 use crate::domain::{Moment, Severity};
 
 pub use compose::{limit, on_edited, paste};
@@ -110,10 +110,14 @@ pub fn context(state: &State) -> super::keymap::Context {
 pub(crate) fn way_to(state: &State, action: Action) -> String {
     let context = context(state);
     let keymap = &state.keymap;
-    keymap.hint(action, context).unwrap_or_else(|| {
-        let palette = keymap.hint(Action::Palette, context).unwrap_or_default();
-        format!("{palette} “{}”", action.title())
-    })
+    let command = || slash::command_for(state, action).map(str::to_owned);
+    keymap
+        .hint(action, context)
+        .or_else(command)
+        .unwrap_or_else(|| {
+            let palette = keymap.hint(Action::Palette, context).unwrap_or_default();
+            format!("{palette} “{}”", action.title())
+        })
 }
 
 /// What helps where no conversation is on screen.

@@ -146,6 +146,14 @@ impl Default for Keymap {
 }
 
 impl Keymap {
+    /// No keys at all, for a front that takes lines.
+    pub fn without_keys() -> Self {
+        Self {
+            scheme: "default",
+            bindings: Vec::new(),
+        }
+    }
+
     /// Names of the schemes.
     pub const SCHEMES: [&'static str; 3] = ["default", "vim", "emacs"];
 

@@ -3,7 +3,7 @@
 
 use super::Action;
 use super::screen::fuzzy;
-use super::state::AccountState;
+use super::state::{AccountState, State};
 use crate::domain::SlashCommand;
 use crate::text::SafeText;
 
@@ -80,6 +80,23 @@ pub const LOCAL: &[LocalCommand] = &[
     perform("/doctor", "What works here, with hints", Action::Doctor),
     perform("/wire", "Frames on the wire", Action::Inspector),
 ];
+
+/// The command that does this in the conversation on screen, where there is one to type it in and
+/// its server has none of this name.
+pub fn command_for(state: &State, action: Action) -> Option<&'static str> {
+    if !state.screen.overlays.is_empty() {
+        return None;
+    }
+    let (account, _, here) = state.focused()?;
+    let command = LOCAL
+        .iter()
+        .find(|command| command.then == Local::Perform(action))?;
+    let is_theirs = account
+        .catalog
+        .iter()
+        .any(|theirs| is_called(theirs, command.name));
+    (!is_theirs && !here.info.is_automation).then_some(command.name)
+}
 
 /// One row of the command drawer.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,7 +6,7 @@ use crate::text::SafeText;
 use base64::Engine as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// Where this program runs, as far as it matters here.
@@ -285,23 +285,36 @@ pub fn refuse_link(target: &str) -> Option<&'static str> {
 /// Opens a link or file with the system's program: an argument list, no shell, no secret in its
 /// environment, not waited for.
 pub fn open_external(what: &str) -> Result<(), String> {
-    let Some(mut command) = open::commands(what).into_iter().next() else {
-        return Err("no program to open it was found".to_owned());
-    };
-    for name in super::secrets::variables() {
-        command.env_remove(name);
-    }
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|error| format!("the program to open it could not be started: {error}"))?;
+    let mut child = start_first(open::commands(what))?;
     // Reaped on a thread, so that no zombie stays.
     let _ = std::thread::Builder::new()
         .name("opener".to_owned())
         .spawn(move || child.wait());
     Ok(())
+}
+
+/// Starts the first of some programs that is there.
+fn start_first(commands: impl IntoIterator<Item = Command>) -> Result<Child, String> {
+    for mut command in commands {
+        for name in super::secrets::variables() {
+            command.env_remove(name);
+        }
+        let started = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        match started {
+            Ok(child) => return Ok(child),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                return Err(format!(
+                    "the program to open it could not be started: {error}"
+                ));
+            }
+        }
+    }
+    Err("there is no program here that opens things (xdg-open or one like it)".to_owned())
 }
 
 /// A name under which a received file may be saved: no folder in it, nothing hidden, nothing a
@@ -393,6 +406,15 @@ pub fn save_file(from: &Path, dir: &Path, name: &str) -> std::io::Result<PathBuf
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_the_programs_that_open_things_the_first_that_is_there_is_taken() {
+        let missing = || Command::new("/nowhere/xdg-open");
+        let started = start_first([missing(), Command::new("true")]);
+        assert!(started.unwrap().wait().unwrap().success());
+        let words = start_first([missing()]).unwrap_err();
+        assert!(words.contains("xdg-open or one like it"), "{words}");
+    }
 
     #[test]
     fn file_names_from_outside_never_leave_the_folder() {

@@ -8,12 +8,13 @@
 
 use super::engine::Engine;
 use crate::app::event::Signal;
+use crate::app::keymap::Keymap;
 use crate::app::screen::overlay::Overlay;
 use crate::app::screen::viewport::{Anchor, LayoutFacts};
 use crate::app::screen::{Target, decision, popups};
 use crate::app::{Action, Effect, Event, accounts, actions};
 use crate::input::{Modifiers, MouseButton, MouseEvent, MouseKind};
-use crate::view::plain::{Narrator, Page, link_word, page};
+use crate::view::plain::{Narrator, Page, link_word, page, plural};
 use std::io::{BufRead, IsTerminal};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -114,6 +115,8 @@ impl Front {
         let mut interrupt = signal(SignalKind::interrupt())?;
         // Clicks stand for choosing a row.
         self.engine.state.settings.mouse = true;
+        // Words must name no key that is not there.
+        self.engine.state.keymap = Keymap::without_keys();
         self.engine.state.screen.columns = 80;
         self.engine.state.screen.rows = 24;
         self.say("trialogue, plain. Type .help for help.\n").await?;
@@ -274,6 +277,8 @@ impl Front {
             return;
         }
         let line = format!("{}{line}", std::mem::take(&mut self.open));
+        self.engine
+            .perform(|state, now| accounts::attend(state, now).into_iter().collect());
         if let Some(rest) = line.strip_prefix('.')
             && !rest.starts_with('.')
             && !rest.is_empty()
@@ -301,9 +306,7 @@ impl Front {
             {
                 here.composer.put(&text, text.len());
             }
-            let mut effects = actions::perform(state, now, Action::Send);
-            effects.extend(accounts::attend(state, now));
-            effects
+            actions::perform(state, now, Action::Send)
         });
     }
 
@@ -398,14 +401,14 @@ impl Front {
         };
         for of in &state.accounts {
             let link = link_word(of);
-            text.push_str(&format!(
-                "{}: {link}, {} conversations\n",
-                of.account.label,
-                of.conversations.len()
-            ));
+            let count = plural(of.conversations.len(), "conversation");
+            text.push_str(&format!("{}: {link}, {count}\n", of.account.label));
         }
-        let waiting = crate::app::decisions::waiting(state).len();
-        text.push_str(&format!("{waiting} decisions wait for you.\n"));
+        text.push_str(&match crate::app::decisions::waiting(state).len() {
+            0 => "Nothing waits for you.\n".to_owned(),
+            1 => "1 decision waits for you.\n".to_owned(),
+            waiting => format!("{waiting} decisions wait for you.\n"),
+        });
         text
     }
 

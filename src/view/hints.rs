@@ -293,19 +293,10 @@ fn link_row(scene: &Scene<'_>) -> Option<Row> {
         }
         LinkState::Off | LinkState::Connecting | LinkState::Refused { .. } => return None,
     };
-    // The command is shorter than the way through the palette, and the reason needs the room.
-    let keys = match does.0 {
-        Action::RetryNow => scene
-            .state
-            .keymap
-            .hint(Action::RetryNow, context(scene.state))
-            .unwrap_or_else(|| "/connect".to_owned()),
-        action => way_to(scene.state, action),
-    };
     let row = Row::of(format!("{mark} "), role)
         .and(text.replace('\n', " "), Role::Muted)
         .indented(2)
-        .right(keys, Role::Key)
+        .right(way_to(scene.state, does.0), Role::Key)
         .right(format!(" {}", does.1), Role::Muted);
     Some(row)
 }

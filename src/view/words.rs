@@ -151,7 +151,7 @@ pub(crate) fn cost(micro_usd: u64) -> String {
 }
 
 /// "1 file", "2 files".
-pub(crate) fn plural(n: usize, one: &str) -> String {
+pub fn plural(n: usize, one: &str) -> String {
     if n == 1 {
         format!("1 {one}")
     } else {

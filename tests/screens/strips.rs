@@ -135,3 +135,18 @@ fn the_first_popup_stands_before_nothing_else() {
     let shown = words(&state, 120, 40);
     assert!(!shown.contains("one."), "{shown}");
 }
+
+#[test]
+fn the_menu_of_an_entry_names_the_keys_of_the_timeline() {
+    let mut state = busy();
+    let key = here(&mut state).timeline.entries.last().unwrap().key;
+    state.screen.overlays.push(Overlay::EntryMenu {
+        key,
+        list: List::default(),
+    });
+    let shown = words(&state, 120, 40);
+    for (does, keys) in [("Copy the entry", "y"), ("Reply to the message", "r")] {
+        let row = row(&shown, does);
+        assert!(row.contains(&format!(" {keys}  │")), "{row}");
+    }
+}

@@ -1,9 +1,9 @@
 //! `--plain`: lines in and lines out, on all three protocols.
 
-use super::support::served::command;
+use super::support::served::{Served, add_account, command};
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,11 @@ struct Lines {
 
 impl Lines {
     fn start(home: &Path) -> Self {
-        let mut child = command(home, &["demo", "--plain", "--set", "speed=900"])
+        Self::of(command(home, &["demo", "--plain", "--set", "speed=900"]))
+    }
+
+    fn of(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
@@ -164,7 +168,7 @@ fn lines_are_enough_on_every_protocol() {
             lines.refuse();
         }
         lines.see("agent: done");
-        lines.write(".status").see("0 decisions wait");
+        lines.write(".status").see("Nothing waits for you.");
     }
     lines.write(".quit");
     lines.see("(ended)");
@@ -182,4 +186,22 @@ fn the_end_of_the_input_ends_the_chat_when_the_answer_is_there() {
     lines.input = None;
     lines.see("You wrote:").see("(ended)");
     assert!(lines.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_server_that_gives_no_answer_is_told_in_a_line_and_so_is_the_end_of_it() {
+    let home = tempfile::tempdir().unwrap();
+    let served = Served::start(home.path(), "127.0.0.1:0", &["speed=900"]);
+    add_account(home.path(), "here", served.gateway("pheby"));
+    let mut plain = command(home.path(), &["--plain", "--no-keyring"]);
+    plain.env("TRIALOGUE_SECRET_HERE", &served.gateway("pheby").secret);
+    let mut lines = Lines::of(plain);
+    lines.see("here: online").see("== ");
+    served.freeze();
+    lines.write("plain");
+    lines.see("here: no answer from the server; nothing you write is lost.");
+    lines.write(".status").see("here: no answer, ");
+    served.thaw();
+    lines.see("here: online").see("You wrote:");
+    lines.write(".quit").see("(ended)");
 }

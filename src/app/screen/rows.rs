@@ -8,6 +8,7 @@ use super::overlay::Overlay;
 use super::{models, palette, source, switcher};
 use crate::app::Action;
 use crate::app::actions::is_loading;
+use crate::app::keymap::Context;
 use crate::app::state::{AccountState, State};
 use crate::domain::{
     AccountId, AttachmentId, AttachmentState, ConversationId, DecisionId, Delivery, Entry,
@@ -460,7 +461,17 @@ fn entry_menu(state: &State, key: MessageKey) -> Vec<ListRow> {
     }
     actions
         .into_iter()
-        .map(|action| palette::action_row(state, action))
+        .map(|action| {
+            let row = palette::action_row(state, action);
+            // The key that is named below the timeline too.
+            match state.keymap.hint(action, Context::Timeline) {
+                Some(keys) => ListRow {
+                    keys: SafeText::label(&keys),
+                    ..row
+                },
+                None => row,
+            }
+        })
         .collect()
 }
 

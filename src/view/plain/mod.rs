@@ -4,6 +4,7 @@
 
 mod page;
 
+pub use super::words::plural;
 pub use page::{Page, page};
 
 use super::words;
