@@ -143,7 +143,8 @@ impl Chord {
         }
     }
 
-    /// How it is shown to the person: "Ctrl+X", "Alt+↑".
+    /// How it is shown to the person: "Ctrl+X", "Alt+Up". In words only: not every terminal has
+    /// arrows, and who listens hears a word.
     pub fn label(&self) -> String {
         let mut out = String::new();
         if self.modifiers.ctrl {
@@ -161,10 +162,6 @@ impl Chord {
                 out.extend(c.to_uppercase());
             }
             Key::Char(c) => out.push(c),
-            Key::Up => out.push('↑'),
-            Key::Down => out.push('↓'),
-            Key::Left => out.push('←'),
-            Key::Right => out.push('→'),
             Key::PageUp => out.push_str("PageUp"),
             Key::PageDown => out.push_str("PageDown"),
             Key::F(n) => out.push_str(&format!("F{n}")),
@@ -313,6 +310,6 @@ mod tests {
     fn labels_are_for_people() {
         let chords = Chord::parse_sequence("ctrl-x a").unwrap();
         assert_eq!(label(&chords), "Ctrl+X a");
-        assert_eq!(Chord::parse("alt-up").unwrap().label(), "Alt+↑");
+        assert_eq!(Chord::parse("alt-up").unwrap().label(), "Alt+Up");
     }
 }

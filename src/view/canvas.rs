@@ -133,7 +133,16 @@ impl Canvas<'_> {
     /// Puts text into at most `cells` cells and returns the column after it.
     pub(crate) fn put(&mut self, x: u16, y: u16, text: &str, cells: u16, role: Role) -> u16 {
         let style = self.theme.style(role);
-        self.put_styled(x, y, text, cells, style)
+        // What somebody types, and what is asked to be allowed, is shown to the letter.
+        let is_exact = matches!(role, Role::Input | Role::Marked | Role::Command);
+        if text.is_ascii() || is_exact || !self.glyphs.is_ascii() {
+            return self.put_styled(x, y, text, cells, style);
+        }
+        let glyphs = self.glyphs;
+        let words: String = graphemes(text)
+            .map(|cluster| glyphs.in_words(cluster))
+            .collect();
+        self.put_styled(x, y, &words, cells, style)
     }
 
     pub(crate) fn put_styled(
@@ -196,7 +205,7 @@ impl Canvas<'_> {
                 }
                 let cell = &mut self.buffer[(at, y)];
                 cell.set_symbol(if byte.is_ascii_control() {
-                    "·"
+                    self.glyphs.dot
                 } else {
                     symbol
                 });
@@ -207,7 +216,7 @@ impl Canvas<'_> {
         }
         for cluster in graphemes(text) {
             let is_control = cluster.chars().next().is_none_or(char::is_control);
-            let cluster = if is_control { "·" } else { cluster };
+            let cluster = if is_control { self.glyphs.dot } else { cluster };
             let wide = u16::try_from(width(cluster)).unwrap_or(1);
             if wide == 0 {
                 continue;

@@ -181,6 +181,26 @@ impl Glyphs {
         if ascii { &ASCII } else { &UNICODE }
     }
 
+    /// Whether this is the set for terminals that know ASCII only.
+    pub fn is_ascii(&self) -> bool {
+        self.ellipsis.is_ascii()
+    }
+
+    /// A cluster of our own words in this set, in as many cells.
+    pub fn in_words<'a>(&self, cluster: &'a str) -> &'a str {
+        match cluster {
+            _ if !self.is_ascii() => cluster,
+            "…" => ".",
+            "·" | "•" | "–" | "—" => "-",
+            "×" => "x",
+            "“" | "”" => "\"",
+            "‘" | "’" => "'",
+            "→" => ">",
+            "←" => "<",
+            _ => cluster,
+        }
+    }
+
     /// The spinner at a frame that goes up by one ten times a second at most.
     pub fn spin(&self, frame: u8) -> &'static str {
         let at = usize::from(frame) % self.spinner.len();
@@ -195,6 +215,18 @@ mod tests {
     #[test]
     fn no_symbol_of_the_ascii_set_is_anything_else() {
         assert!(format!("{ASCII:?}").is_ascii());
+    }
+
+    #[test]
+    fn our_words_are_ascii_too_where_that_is_all_there_is() {
+        let words = |set: Glyphs, text: &str| -> String {
+            crate::text::graphemes(text)
+                .map(|c| set.in_words(c))
+                .collect()
+        };
+        let text = "“Model…” × 2 · 漢";
+        assert_eq!(words(ASCII, text), "\"Model.\" x 2 - 漢");
+        assert_eq!(words(UNICODE, text), text);
     }
 
     #[test]

@@ -150,3 +150,48 @@ fn the_menu_of_an_entry_names_the_keys_of_the_timeline() {
         assert!(row.contains(&format!(" {keys}  │")), "{row}");
     }
 }
+
+#[test]
+fn with_ascii_only_no_screen_of_ours_holds_anything_else() {
+    let mut state = busy();
+    state.settings.ascii = true;
+    let decision = approval("d1", "c-research", "rm -rf build\ncargo build --release");
+    state.accounts[0].decisions.push(decision);
+    state.accounts[0].account.silent_since = Some(before(12));
+    state.accounts[0].outbox = vec![unsent(0, "c-research", Delivery::Queued)];
+    here(&mut state).viewport.delta = -5;
+    let key = here(&mut state).timeline.entries.last().unwrap().key;
+    let (filter, list) = (Line::default, List::default);
+    for overlay in [
+        None,
+        Some(Overlay::Palette {
+            filter: filter(),
+            list: list(),
+        }),
+        Some(Overlay::Switcher {
+            filter: filter(),
+            list: list(),
+        }),
+        Some(Overlay::Help {
+            scroll: 0,
+            filter: filter(),
+        }),
+        Some(Overlay::Attention { list: list() }),
+        Some(Overlay::EntryMenu { key, list: list() }),
+        Some(Overlay::Decision(decision_popup("d1"))),
+        Some(Overlay::Account {
+            account: "iris".into(),
+            scroll: 0,
+        }),
+        Some(Overlay::Welcome { list: list() }),
+    ] {
+        state.screen.overlays.clear();
+        state.screen.overlays.extend(overlay);
+        for (columns, rows) in SIZES {
+            let shown = words(&state, columns, rows);
+            for row in shown.lines() {
+                assert!(row.is_ascii(), "{columns}x{rows}: {row}\n{shown}");
+            }
+        }
+    }
+}

@@ -15,19 +15,19 @@ use crate::view::canvas::Canvas;
 use crate::view::theme::Role;
 use ratatui::layout::Rect;
 
-/// Cells between two of them.
-const GAP: usize = 3;
+/// Cells between two of them, and where they would not all fit with that.
+const GAPS: [usize; 2] = [3, 2];
 
 /// Draws them at the right end of the lower edge.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, inner: Rect) {
     let Some(y) = frame_bottom(canvas, inner) else {
         return;
     };
-    let parts = fitting(parts(state), usize::from(inner.width));
+    let (parts, gap) = fitting(parts(state), usize::from(inner.width));
     if parts.is_empty() {
         return;
     }
-    let wide = u16::try_from(cells(&parts)).unwrap_or(u16::MAX);
+    let wide = u16::try_from(cells(&parts, gap)).unwrap_or(u16::MAX);
     let right = inner.right();
     let mut x = right.saturating_sub(wide + 1);
     // One blank before, between and behind, so that the frame does not run through the words.
@@ -38,28 +38,37 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, inner: Rect) {
     for (keys, word) in parts {
         x = canvas.put(x, y, &keys, right.saturating_sub(x), Role::Key);
         x = canvas.put(x + 1, y, word, right.saturating_sub(x), Role::PopupMuted);
-        x += u16::try_from(GAP).unwrap_or(0);
+        x += u16::try_from(gap).unwrap_or(0);
     }
 }
 
 /// The cells that they take, with a blank behind the last.
-fn cells(parts: &[(String, &str)]) -> usize {
+fn cells(parts: &[(String, &str)], gap: usize) -> usize {
     let words: usize = parts
         .iter()
         .map(|(keys, word)| width(keys) + 1 + width(word))
         .sum();
-    words + GAP * parts.len().saturating_sub(1) + 1
+    words + gap * parts.len().saturating_sub(1) + 1
 }
 
-/// Those that fit: the first and the last before the ones between them.
-fn fitting(mut parts: Vec<(String, &'static str)>, room: usize) -> Vec<(String, &'static str)> {
-    while parts.len() > 2 && cells(&parts) + 1 > room {
+/// Those that fit, with the cells between them: the first and the last before the ones between.
+fn fitting(
+    mut parts: Vec<(String, &'static str)>,
+    room: usize,
+) -> (Vec<(String, &'static str)>, usize) {
+    let [wide, narrow] = GAPS;
+    let fits = |parts: &[(String, &str)], gap| cells(parts, gap) < room;
+    if fits(&parts, wide) {
+        return (parts, wide);
+    }
+    while parts.len() > 2 && !fits(&parts, narrow) {
         parts.remove(parts.len() - 2);
     }
-    while !parts.is_empty() && cells(&parts) + 1 > room {
+    while !parts.is_empty() && !fits(&parts, narrow) {
         parts.pop();
     }
-    parts
+    let gap = if fits(&parts, wide) { wide } else { narrow };
+    (parts, gap)
 }
 
 /// The keys of the popup on top with what they do in it.
@@ -173,13 +182,14 @@ mod tests {
                 .map(|(keys, word)| (keys.to_owned(), word))
                 .to_vec();
         let words = |room| {
-            fitting(parts.clone(), room)
-                .iter()
-                .map(|(_, word)| *word)
-                .collect::<Vec<_>>()
+            let (parts, gap) = fitting(parts.clone(), room);
+            let words: Vec<&str> = parts.iter().map(|(_, word)| *word).collect();
+            (words, gap)
         };
-        assert_eq!(words(60), ["answer", "read on", "later"]);
-        assert_eq!(words(30), ["answer", "later"]);
-        assert_eq!(words(15), ["answer"]);
+        assert_eq!(words(60), (vec!["answer", "read on", "later"], 3));
+        // A little less room goes off what is between them.
+        assert_eq!(words(41), (vec!["answer", "read on", "later"], 2));
+        assert_eq!(words(30), (vec!["answer", "later"], 3));
+        assert_eq!(words(15), (vec!["answer"], 3));
     }
 }
