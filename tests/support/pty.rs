@@ -196,7 +196,12 @@ impl Pty {
     }
 
     /// Types bytes again and again, a moment apart, until the screen satisfies `holds`.
-    pub fn keep_sending(&self, bytes: &str, what: &str, holds: impl Fn(&str) -> bool) -> String {
+    pub fn keep_sending(
+        &self,
+        bytes: impl AsRef<[u8]>,
+        what: &str,
+        holds: impl Fn(&str) -> bool,
+    ) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let text = self.screen();
@@ -207,7 +212,7 @@ impl Pty {
                 Instant::now() < deadline,
                 "waited for {what}; the screen is:\n{text}"
             );
-            self.send(bytes);
+            self.send(bytes.as_ref());
             let model = self.model.0.lock().expect("the model");
             drop(self.model.1.wait_timeout(model, Duration::from_millis(200)));
         }
@@ -300,6 +305,7 @@ impl Pty {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().expect("the child can be asked") {
+                self.read_to_the_end();
                 return status.exit_code();
             }
             assert!(
@@ -310,6 +316,23 @@ impl Pty {
             // Woken by the end of its output, which comes with the end of the program.
             let model = self.model.0.lock().expect("the model");
             drop(self.model.1.wait_timeout(model, Duration::from_millis(50)));
+        }
+    }
+}
+
+impl Pty {
+    /// Waits until what the program wrote last is on the screen. Something that it started may still
+    /// have the terminal open, so this does not go on for long.
+    fn read_to_the_end(&self) {
+        let deadline = Instant::now() + Duration::from_secs(2);
+        let mut model = self.model.0.lock().expect("the model");
+        while !model.is_closed && Instant::now() < deadline {
+            model = self
+                .model
+                .1
+                .wait_timeout(model, Duration::from_millis(50))
+                .expect("the model")
+                .0;
         }
     }
 }

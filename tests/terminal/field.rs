@@ -41,20 +41,8 @@ fn start(environment: &[(&str, &str)]) -> (tempfile::TempDir, Hands) {
     hands.pty.wait_until("three accounts online", |screen| {
         screen.matches('●').count() >= 4
     });
-    on_the_second_account(&hands);
+    hands.insist("alt-2", "pheby@demo");
     (home, hands)
-}
-
-/// Goes to the second account, which may still be reading what it has.
-fn on_the_second_account(hands: &Hands) {
-    hands
-        .pty
-        .keep_sending("\x1b2", "the second account", |screen| {
-            screen
-                .lines()
-                .next()
-                .is_some_and(|line| line.contains("pheby@demo"))
-        });
 }
 
 /// Waits for a run and for its end, unless it is over already.
@@ -80,7 +68,7 @@ fn row_4_what_waits_elsewhere_is_counted_here_and_its_age_grows() {
     let (_home, hands) = start(&[]);
     hands.write("approve");
     hands.press("enter");
-    hands.press("alt-3").at("omi@demo");
+    hands.insist("alt-3", "omi@demo");
     hands.see("1 waiting for you");
     hands.press("alt-a").see("Waiting for you");
     let screen = hands
@@ -254,7 +242,7 @@ fn row_22_what_is_being_read_stays_while_the_answer_grows() {
     hands.pty.wait_until("three accounts online", |screen| {
         screen.matches('●').count() >= 4
     });
-    on_the_second_account(&hands);
+    hands.insist("alt-2", "pheby@demo");
     hands.pty.resize(120, 24);
     hands.write("slow");
     hands.press("enter").see("This comes slowly");

@@ -92,14 +92,25 @@ impl Hands {
     /// Presses keys, written with blanks between them.
     pub fn press(&self, keys: &str) -> &Self {
         for key in keys.split(' ') {
-            let bytes = match self.kind {
-                Kind::Kitty => kitty(key),
-                // tmux keeps the first for itself.
-                Kind::Tmux if key == "ctrl-b" => [old(key), old(key)].concat(),
-                Kind::Old | Kind::Tmux => old(key),
-            };
-            self.pty.send(&bytes);
+            self.pty.send(&self.bytes(key));
         }
+        self
+    }
+
+    fn bytes(&self, key: &str) -> Vec<u8> {
+        match self.kind {
+            Kind::Kitty => kitty(key),
+            // tmux keeps the first for itself.
+            Kind::Tmux if key == "ctrl-b" => [old(key), old(key)].concat(),
+            Kind::Old | Kind::Tmux => old(key),
+        }
+    }
+
+    /// Presses a key until the header says that one is there: an account may still be reading what
+    /// it has, and leads nowhere then.
+    pub fn insist(&self, key: &str, place: &str) -> &Self {
+        let is_there = |screen: &str| header(screen).contains(place);
+        self.pty.keep_sending(self.bytes(key), place, is_there);
         self
     }
 
@@ -121,17 +132,19 @@ impl Hands {
         self
     }
 
-    /// Waits until the first line, which says where one is, holds a text.
+    /// Waits until the header, which says where one is, holds a text.
     pub fn at(&self, place: &str) -> &Self {
+        let is_there = |screen: &str| header(screen).contains(place);
         self.pty
-            .wait_until(&format!("{place:?} in the first line"), |screen| {
-                screen
-                    .lines()
-                    .next()
-                    .is_some_and(|line| line.contains(place))
-            });
+            .wait_until(&format!("{place:?} in the header"), is_there);
         self
     }
+}
+
+/// The first line, without the sidebar beside it.
+fn header(screen: &str) -> &str {
+    let first = screen.lines().next().unwrap_or_default();
+    first.rsplit('│').next().unwrap_or_default()
 }
 
 /// The letter with its modifiers: "ctrl-alt-x".

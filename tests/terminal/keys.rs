@@ -62,8 +62,8 @@ fn all_rows(kind: Kind) {
 
 /// Alt+1…9, Alt+↑/↓, Alt+U.
 fn accounts_and_conversations(hands: &Hands) {
-    hands.press("alt-1").at("iris@demo");
-    hands.press("alt-2").at("pheby@demo").at("Welcome");
+    hands.insist("alt-1", "iris@demo");
+    hands.insist("alt-2", "pheby@demo").at("Welcome");
     hands.press("alt-down").at("harbor 2.8");
     hands.press("alt-up").at("Welcome");
     // Whether something is unread depends on how quickly the accounts came.
@@ -72,7 +72,7 @@ fn accounts_and_conversations(hands: &Hands) {
     hands.pty.wait_until("the next unread", |screen| {
         screen.contains("Nothing is unread") || screen.lines().next() != before.lines().next()
     });
-    hands.press("alt-2").at("pheby@demo");
+    hands.insist("alt-2", "pheby@demo");
 }
 
 /// Enter, the ways to a new line, Ctrl+C on a draft, the keys of a shell.
@@ -208,7 +208,7 @@ fn timeline(hands: &Hands) {
     hands.press("esc").gone("words to look for");
     // Searching, and walking over what was found.
     hands.press("/").see("words to look for");
-    hands.write("ran dry").see("**Service");
+    hands.write("ran dry").see("ran dry Service");
     hands.press("enter").gone("Search in");
     // There is one match, so there is nothing on either side of it.
     hands.press("n").see("the oldest match");
@@ -305,7 +305,7 @@ fn folding_and_todos(hands: &Hands) {
 
 /// s, o and d in the timeline, where the server knows them.
 fn files_and_deleting(hands: &Hands) {
-    hands.press("alt-1").at("iris@demo");
+    hands.insist("alt-1", "iris@demo");
     play(hands, "file", "pool-fix.patch");
     hands.press("tab").see("j down");
     hands.press("G");
@@ -348,7 +348,7 @@ fn files_and_deleting(hands: &Hands) {
     hands.press("esc").gone("Delete this message?");
     hands.press("esc").gone("j down");
     // And where it does not.
-    hands.press("alt-2").at("pheby@demo");
+    hands.insist("alt-2", "pheby@demo");
     hands.press("tab").see("j down");
     hands.press("G d").see("Delete the message: ");
     hands.press("esc").gone("j down");

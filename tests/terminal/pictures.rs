@@ -167,7 +167,7 @@ fn tmux_without_passthrough_gets_half_blocks_and_keeps_its_title() {
     hands.pty.wait_until("three accounts online", |screen| {
         screen.matches('●').count() >= 4
     });
-    hands.press("alt-1").at("iris@demo");
+    hands.insist("alt-1", "iris@demo");
     hands.write("file");
     hands.press("enter");
     hands.see("▀▀▀▀");
