@@ -51,40 +51,49 @@ pub fn ordered(account: &AccountState) -> (Vec<ConversationId>, Vec<Conversation
     let mut tops: Vec<(&ConversationId, &Conversation)> =
         all.iter().filter(|(_, c)| !has_parent(c)).collect();
     tops.sort_by_key(|(id, conversation)| place(id, conversation));
-    let mut shown = Vec::new();
-    let mut archived = Vec::new();
-    let mut visited = std::collections::BTreeSet::new();
+    let mut lists = Lists::default();
     for (id, conversation) in tops {
-        let list = if conversation.info.is_archived {
-            &mut archived
-        } else {
-            &mut shown
-        };
-        add(account, id, list, &mut visited);
+        lists.add(account, id, conversation, false);
     }
-    (shown, archived)
+    (lists.shown, lists.archived)
 }
 
-/// Adds a conversation and the threads under it. A server that makes two each other's parent does
-/// not make this run for ever.
-fn add(
-    account: &AccountState,
-    id: &ConversationId,
-    list: &mut Vec<ConversationId>,
-    visited: &mut std::collections::BTreeSet<ConversationId>,
-) {
-    if !visited.insert(id.clone()) {
-        return;
-    }
-    list.push(id.clone());
-    let mut threads: Vec<(&ConversationId, &Conversation)> = account
-        .conversations
-        .iter()
-        .filter(|(_, c)| c.info.parent.as_ref() == Some(id))
-        .collect();
-    threads.sort_by_key(|(id, conversation)| place(id, conversation));
-    for (thread, _) in threads {
-        add(account, thread, list, visited);
+#[derive(Default)]
+struct Lists {
+    shown: Vec<ConversationId>,
+    archived: Vec<ConversationId>,
+    visited: std::collections::BTreeSet<ConversationId>,
+}
+
+impl Lists {
+    /// Adds a conversation and the threads under it; what stands under an archived one is archived
+    /// with it. A server that makes two each other's parent does not make this run for ever.
+    fn add(
+        &mut self,
+        account: &AccountState,
+        id: &ConversationId,
+        conversation: &Conversation,
+        is_under_archived: bool,
+    ) {
+        if !self.visited.insert(id.clone()) {
+            return;
+        }
+        let is_archived = is_under_archived || conversation.info.is_archived;
+        let list = if is_archived {
+            &mut self.archived
+        } else {
+            &mut self.shown
+        };
+        list.push(id.clone());
+        let mut threads: Vec<(&ConversationId, &Conversation)> = account
+            .conversations
+            .iter()
+            .filter(|(_, c)| c.info.parent.as_ref() == Some(id))
+            .collect();
+        threads.sort_by_key(|(id, conversation)| place(id, conversation));
+        for (thread, of) in threads {
+            self.add(account, thread, of, is_archived);
+        }
     }
 }
 
@@ -213,10 +222,24 @@ mod tests {
                 conversation(2, |c| c.info.parent = Some(ConversationId::new("old"))),
             ),
             ("gone", conversation(11, |c| c.info.is_archived = true)),
+            (
+                "its",
+                conversation(2, |c| c.info.parent = Some(ConversationId::new("gone"))),
+            ),
+            (
+                "past",
+                conversation(3, |c| {
+                    c.info.parent = Some(ConversationId::new("old"));
+                    c.info.is_archived = true;
+                }),
+            ),
         ]);
         assert_eq!(order(&state), "[a] star new old thread muted archive");
         state.screen.sidebar.archive_open.push(AccountId::new("a"));
-        assert_eq!(order(&state), "[a] star new old thread muted archive gone");
+        assert_eq!(
+            order(&state),
+            "[a] star new old thread muted archive gone its past"
+        );
         state.screen.sidebar.folded.push(AccountId::new("a"));
         assert_eq!(order(&state), "[a]");
     }
