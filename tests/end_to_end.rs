@@ -106,7 +106,7 @@ fn an_approval_takes_no_key_that_was_typed_and_a_refusal_carries_its_reason() {
     // Deny has the focus. Keys do nothing for a moment after the popup was painted, so Enter is
     // tried until the line for the reason is there.
     pty.keep_sending("\r", "the line for a reason", |screen| {
-        screen.contains("Enter accept")
+        screen.contains("Enter deny")
     });
     pty.send("not today\r");
     // What the agent says to a refusal comes after the server took the answer.
@@ -170,7 +170,7 @@ fn a_killed_server_comes_back_with_its_disk_and_everything_is_there_as_it_has_it
     pty.send("\x1ba");
     pty.wait_for("the agent is told no");
     pty.keep_sending("\r", "the line for a reason", |screen| {
-        screen.contains("Enter accept")
+        screen.contains("Enter deny")
     });
     pty.send("not today\r");
     pty.wait_for("I leave the old releases alone");

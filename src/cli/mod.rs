@@ -165,7 +165,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Some(Verb::ResetTerminal) => {
             let _ = std::io::Write::write_all(
                 &mut std::io::stdout(),
-                crate::runtime::terminal::LEAVE.as_bytes(),
+                crate::runtime::terminal::reset().as_bytes(),
             );
             Ok(Exit::Done)
         }

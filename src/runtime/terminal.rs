@@ -41,6 +41,12 @@ pub const LEAVE: &str = concat!(
 /// Leaves the alternate screen and gives the title back.
 const LEAVE_SCREEN: &str = "\x1b[?1049l\x1b[23;0t";
 
+/// Undoes what a program that was killed left behind, the alternate screen included. The cursor is
+/// kept first: a terminal that shows its own screen would else put it where it was long ago.
+pub fn reset() -> String {
+    format!("{LEAVE}\x1b7{LEAVE_SCREEN}")
+}
+
 /// The terminal this program draws on; a file of its own so that closing it harms nobody.
 pub fn open_tty() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open("/dev/tty")

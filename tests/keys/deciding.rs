@@ -22,6 +22,7 @@ fn answer_keys_are_dead_before_the_popup_was_seen() {
     assert_eq!(desk.draft(), "y", "typed for the composer");
     if let Some(Overlay::Decision(popup)) = desk.state.screen.overlays.last_mut() {
         popup.painted = Some(desk.now);
+        popup.end_seen = true;
     }
     desk.wait(399).press("up up up enter");
     assert!(!desk.said().iter().any(|word| word.starts_with("answer")));
@@ -67,6 +68,34 @@ fn row_2_always_needs_the_end_and_a_second_press() {
     assert!(!desk.said().iter().any(|word| word.starts_with("answer")));
     desk.press("enter");
     assert!(has(&desk.said(), "answer d always None"));
+}
+
+#[test]
+fn a_yes_comes_only_after_the_end_was_on_screen() {
+    let mut desk = Desk::new();
+    let command = format!("{}rm -rf x", "echo\n".repeat(200));
+    desk.decides(approval(
+        "d",
+        &command,
+        &[("once", Grant::Once), ("deny", Grant::Deny)],
+    ));
+    desk.press("alt-a").painted(false).press("up enter enter");
+    assert!(!desk.said().iter().any(|word| word.starts_with("answer")));
+    let Some(Overlay::Decision(popup)) = desk.state.screen.overlays.last() else {
+        panic!("the popup stays");
+    };
+    assert_eq!(popup.scroll, u16::MAX, "it goes to the end by itself");
+    desk.painted(true).press("enter");
+    assert!(has(&desk.said(), "answer d once None"));
+    // A refusal needs no reading.
+    desk.decides(approval(
+        "e",
+        &command,
+        &[("once", Grant::Once), ("deny", Grant::Deny)],
+    ));
+    desk.press("alt-a").painted(false).press("enter");
+    desk.wait(400).press("enter");
+    assert!(has(&desk.said(), "answer e deny None"));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The popup of a decision: its rows, when its keys are armed, and what they do.
 //!
 //! The rules: answer keys are dead until the popup was painted and 400 ms passed; refusing has the
-//! first focus; what grants more than this one action is asked twice and needs the end of the
-//! command to have been on screen; a refusal offers a line for the reason; refusing is always
+//! first focus; nothing is granted before the end of the command was on screen; what grants more than
+//! this one action is asked twice; a refusal offers a line for the reason; refusing is always
 //! possible; only values from the list are sent, or free text where it is asked for.
 
 use super::overlay::{DecisionPopup, Line, Overlay};
@@ -133,6 +133,14 @@ fn top_mut(state: &mut State) -> Option<&mut DecisionPopup> {
         Some(Overlay::Decision(popup)) => Some(popup),
         _ => None,
     }
+}
+
+/// Whether the line that is open in a popup is the reason of a refusal.
+pub fn is_refusing(state: &State, popup: &DecisionPopup) -> bool {
+    popup.typing.is_some()
+        && decisions::find(state, &popup.account, &popup.decision).is_some_and(|decision| {
+            row_is_denial(decision, rows(decision).get(popup.selected).copied())
+        })
 }
 
 /// Opens a decision: its popup, or the composer of its conversation where writing is the only way
@@ -291,6 +299,16 @@ fn accept(
         state.say(
             Severity::Warning,
             "Read the command to its end first; End goes there.",
+        );
+        return Vec::new();
+    }
+    // What grants less goes there by itself, and waits to be pressed again.
+    if is_approval && !popup.end_seen && !row_is_denial(decision, Some(row)) {
+        popup.scroll = u16::MAX;
+        popup.painted = None;
+        state.say(
+            Severity::Warning,
+            "There was more of the command. This is its end; Enter again answers.",
         );
         return Vec::new();
     }

@@ -6,6 +6,7 @@ use crate::app::Action;
 use crate::app::actions::context;
 use crate::app::decisions::waiting;
 use crate::app::keymap::{Context, hinted};
+use crate::app::screen::decision::is_refusing;
 use crate::app::screen::overlay::Overlay;
 use crate::app::screen::search;
 use crate::app::state::State;
@@ -155,7 +156,12 @@ fn special(state: &State, overlay: &Overlay) -> Option<Vec<(Action, &'static str
         }
         Overlay::Prompt(_) => vec![(Accept, "accept"), close],
         Overlay::Decision(popup) if popup.typing.is_some() => {
-            vec![(Accept, "accept"), (Escape, "back")]
+            let does = if is_refusing(state, popup) {
+                "deny"
+            } else {
+                "answer"
+            };
+            vec![(Accept, does), (Escape, "back")]
         }
         Overlay::Wizard(wizard) if wizard.kind.is_some() => {
             let kind = wizard.kind.and_then(|at| state.kinds.get(at));
