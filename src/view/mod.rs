@@ -446,6 +446,9 @@ fn pill(canvas: &mut Canvas<'_>, scene: &Scene<'_>, area: Rect, facts: &LayoutFa
         return;
     }
     let spot = Rect::new(area.right() - wide - 2, area.bottom() - 1, wide, 1);
+    // Letters of the text around it would look like a part of it.
+    let around = Rect::new(spot.x - 1, spot.y, area.right() - (spot.x - 1), 1);
+    canvas.fill(around, Role::Background);
     canvas.fill(spot, role);
     canvas.put(spot.x, spot.y, &word, wide, role);
     canvas.hits.add(spot, Target::NewBelow);
