@@ -225,6 +225,16 @@ fn a_line_of_code_that_goes_on_stands_under_its_own_indent() {
 }
 
 #[test]
+fn a_wide_character_fits_into_the_smaller_room_of_a_row_that_goes_on() {
+    let source = "```diff\n+    if self.漢字\n```";
+    for width in 16..30 {
+        for row in render::markdown(source, &Options::new(width)) {
+            assert!(row.width() <= usize::from(width), "{width}: {row:?}");
+        }
+    }
+}
+
+#[test]
 fn an_address_stays_whole_or_parts_at_a_slash() {
     let shown = |source: &str| shown(&render::markdown(source, &Options::new(30)));
     assert_eq!(

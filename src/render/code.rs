@@ -187,7 +187,7 @@ fn wrap_line(spans: &[Span], signs: usize, cells: usize, options: &Options) -> V
     let (mut start, mut used) = (0, 0);
     let (mut blank, mut part, mut before) = (None, None, "");
     for cluster in clusters(&text) {
-        let room = if breaks.is_empty() {
+        let mut room = if breaks.is_empty() {
             cells
         } else {
             cells - hang
@@ -195,13 +195,15 @@ fn wrap_line(spans: &[Span], signs: usize, cells: usize, options: &Options) -> V
         if used * 2 > room && (before == " " || parts(before, cluster.text)) {
             part = Some((cluster.at, used));
         }
-        if used + cluster.width > room && cluster.at > start {
+        // What goes on with the next row may be too much for it, as its room is smaller.
+        while used + cluster.width > room && cluster.at > start {
             let (at, rest) = match blank.or(part) {
                 Some((at, cells_before)) => (at, used - cells_before),
                 None => (cluster.at, 0),
             };
             breaks.push(at);
             (start, used, blank, part) = (at, rest, None, None);
+            room = cells - hang;
         }
         used += cluster.width;
         if cluster.text == " " && used * 4 > room * 3 {
