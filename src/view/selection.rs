@@ -74,12 +74,24 @@ impl Collected {
         let mut line = String::new();
         let mut x = usize::from(indent);
         let is_framed = row.spans.first().is_some_and(|span| span.role.is_frame());
+        // A frame between two parts is the edge of a cell of a table.
+        let mut is_next_cell = false;
         for span in &row.spans {
             if span.role.is_frame() {
                 x += span.width();
+                is_next_cell = true;
                 continue;
             }
-            take(&mut line, &span.text, &mut x, (start, end));
+            let mut part = String::new();
+            take(&mut part, &span.text, &mut x, (start, end));
+            if part.is_empty() {
+                continue;
+            }
+            if std::mem::take(&mut is_next_cell) && !line.is_empty() {
+                line.truncate(line.trim_end_matches(' ').len());
+                line.push_str("  ");
+            }
+            line.push_str(&part);
         }
         self.add(&line, row.joins, is_framed);
         self.was_full = x >= usize::from(self.columns);
@@ -181,6 +193,27 @@ mod tests {
         collected.laid(&laid("ld", true), 0, (0, u16::MAX));
         collected.laid(&laid("next", false), 0, (0, u16::MAX));
         assert_eq!(collected.finish().as_deref(), Some("cargo build\nnext"));
+    }
+
+    #[test]
+    fn the_cells_of_a_table_stay_apart() {
+        let edge = || render::Span::new(" │ ", render::Role::Frame);
+        let cell = |text: &str| render::Span::new(text, render::Role::Text);
+        let row = render::Row {
+            spans: vec![
+                edge(),
+                cell("started "),
+                edge(),
+                cell("22:40"),
+                cell("   "),
+                edge(),
+            ],
+            joins: false,
+        };
+        let mut collected = Collected::new(40);
+        collected.laid(&row, 0, (0, u16::MAX));
+        collected.laid(&row, 0, (14, u16::MAX));
+        assert_eq!(collected.finish().as_deref(), Some("started  22:40\n22:40"));
     }
 
     #[test]
