@@ -7,9 +7,11 @@ use super::documents::{first, human, objects};
 use super::{Asked, Omi, agents, control, word};
 use crate::domain::{
     Answer, AnswerWay, Choice, CommandId, ConversationId, Decision, DecisionEvent, DecisionId,
-    DecisionLife, Expiry, Grant, Moment, Question, RefusalCode, ServerChoice, Severity, Topic,
+    DecisionLife, Expiry, Grant, Moment, Question, RefusalCode, RunId, ServerChoice, Severity,
+    Topic,
 };
 use crate::protocol::decode::{CHOICE_LIMIT, TOOL_TEXT_LIMIT, bounded, notice};
+use crate::protocol::tools;
 use crate::text::SafeText;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -34,6 +36,9 @@ const LISTS: [&str; 7] = [
 ];
 const AROUND: [&str; 4] = ["openLoops", "snapshot", "result", "data"];
 
+/// Says that not all of an action is told.
+const CUT: &str = "previewTruncated";
+
 /// Choices of ours; others are options that came with the question.
 const ONCE: &str = "trialogue:once";
 const HOUR: &str = "trialogue:hour";
@@ -56,6 +61,15 @@ pub(super) struct Dispatch {
     payload: Map<String, Value>,
     at_ms: Option<i64>,
     expires_ms: Option<i64>,
+}
+
+/// One that the person is asked.
+#[derive(Debug)]
+pub(super) struct Posed {
+    of: Dispatch,
+    /// The run that waits for it, where it came out of one.
+    pub(super) run: Option<RunId>,
+    pub(super) until: Option<Moment>,
 }
 
 impl Dispatch {
@@ -167,11 +181,8 @@ impl Dispatch {
                 takes_free_text: takes.unwrap_or(true),
             };
         }
-        let action = match word(&self.payload, "subject") {
-            "" => self.resource.as_str(),
-            subject => subject,
-        };
-        let what = [action, &self.capability, &self.operation];
+        let subject = word(&self.payload, "subject");
+        let what = [subject, &self.resource, &self.capability, &self.operation];
         let what: Vec<&str> = what.into_iter().filter(|part| !part.is_empty()).collect();
         let what = what.join("\n");
         let what = Some(what.as_str()).filter(|what| !what.is_empty());
@@ -184,7 +195,7 @@ impl Dispatch {
             command: SafeText::command(&command),
             description: SafeText::prose(description),
             // A row of a queue has a title and no more.
-            may_be_cut: self.prompt.is_empty(),
+            may_be_cut: self.prompt.is_empty() || self.payload.get(CUT) == Some(&Value::Bool(true)),
             takes_reason: false,
         }
     }
@@ -428,7 +439,6 @@ impl Omi {
                 }
             }
         }
-        let decision = DecisionId::from(id);
         // It is asked where the person is.
         let place = conversation
             .or_else(|| self.of_session(&of.session))
@@ -437,25 +447,98 @@ impl Omi {
             let words = "Open a conversation first; it is asked there.";
             return self.refuse(command, RefusalCode::NotFound, words);
         };
+        self.pose(now, of, conversation, None);
+        self.done(command);
+    }
+
+    /// Puts a dispatch before the person: by itself out of a run, else because it was asked for.
+    fn pose(
+        &mut self,
+        now: Moment,
+        of: Dispatch,
+        conversation: ConversationId,
+        run: Option<RunId>,
+    ) {
+        let id = DecisionId::from(of.id.as_str());
         let left = of.expires_ms.map(|at| at.saturating_sub(now.wall_ms));
-        let deadline = left
+        let until = left
             .and_then(|ms| u64::try_from(ms).ok())
             .map(|ms| now.after(Duration::from_millis(ms)));
         self.say(Topic::Decision(DecisionEvent::Opened(Box::new(Decision {
-            id: decision.clone(),
+            id: id.clone(),
             conversation,
-            run: None,
+            run: run.clone(),
             tool: None,
             question: of.question(),
             choices: of.choices(),
             way: AnswerWay::Direct,
             life: DecisionLife::Open,
             asked_at: now,
-            deadline,
-            was_asked_for: true,
+            deadline: until,
+            was_asked_for: run.is_none(),
         }))));
-        self.host.dispatches.insert(decision, (of, deadline));
-        self.done(command);
+        self.host.dispatches.insert(id, Posed { of, run, until });
+    }
+
+    /// A run of the newest runtimes waits for an approval: a dispatch that is told at once.
+    pub(super) fn on_approval_requested(&mut self, now: Moment, line: &Map<String, Value>) {
+        let mut row = line.clone();
+        for (name, from) in [
+            ("dispatchId", "approvalId"),
+            ("sourceSessionId", "sessionId"),
+        ] {
+            let value = row.get(from).cloned().unwrap_or_default();
+            row.insert(name.to_owned(), value);
+        }
+        let empty = Map::new();
+        let preview = line.get("preview").and_then(Value::as_object);
+        let preview = tools::readable(preview.unwrap_or(&empty));
+        let subject = format!("{}\n{preview}", word(line, "toolName"));
+        let payload = json!({
+            "options": line.get("options"),
+            "subject": subject.trim(),
+            CUT: line.get(CUT),
+        });
+        row.insert("payload".to_owned(), payload);
+        row.insert("kind".to_owned(), json!("approval"));
+        let place = self.queries.place(line);
+        let (Some(of), Some((conversation, run)), true) =
+            (Dispatch::of(&row, now), place, self.offers(RESOLVE))
+        else {
+            // It stays in the queue, from where it can be answered if this runtime takes answers.
+            return self.odd("an approval that cannot be asked here");
+        };
+        self.pose(now, of, conversation, Some(run));
+    }
+
+    /// It was answered elsewhere, or nobody waits for it any more.
+    pub(super) fn on_approval_resolved(&mut self, line: &Map<String, Value>) {
+        let decision = DecisionId::from(word(line, "approvalId"));
+        // What became of our own answer comes on a line of its own.
+        let is_ours = self
+            .pending
+            .any(|asked| matches!(asked, Asked::Settle { decision: of, .. } if *of == decision));
+        if is_ours || self.forget_dispatch(&decision).is_none() {
+            return;
+        }
+        let event = match word(line, "decision") {
+            "allow" | "deny" => DecisionEvent::Resolved {
+                choice: Some(match word(line, "decision") {
+                    "allow" => "Allowed".into(),
+                    _ => "Refused".into(),
+                }),
+                decision,
+                command: None,
+            },
+            said => DecisionEvent::Expired {
+                decision,
+                why: match said {
+                    "expired" => Expiry::TimedOut,
+                    _ => Expiry::Gone,
+                },
+            },
+        };
+        self.say(Topic::Decision(event));
     }
 
     /// Answers a dispatch; false when this decision is none.
@@ -466,7 +549,7 @@ impl Omi {
         decision: &DecisionId,
         answer: &Answer,
     ) -> bool {
-        let Some((of, _)) = self.host.dispatches.get(decision) else {
+        let Some(Posed { of, .. }) = self.host.dispatches.get(decision) else {
             return false;
         };
         let line = json!({
@@ -510,7 +593,7 @@ impl Omi {
 
     fn forget_dispatch(&mut self, decision: &DecisionId) -> Option<Dispatch> {
         self.host.queue.retain(|of| of.id != decision.as_str());
-        self.host.dispatches.remove(decision).map(|(of, _)| of)
+        self.host.dispatches.remove(decision).map(|posed| posed.of)
     }
 
     /// Those whose time is over are not answered any more.
@@ -530,7 +613,7 @@ impl Omi {
             .host
             .dispatches
             .iter()
-            .filter(|(_, (_, until))| matches(until))
+            .filter(|(_, posed)| matches(&posed.until))
             .map(|(id, _)| id.clone())
             .collect();
         for decision in gone {

@@ -3,7 +3,7 @@
 //! the account's own tools is refused at once; what is runs after the person said yes, or at once
 //! when it only reads. No request is carried out twice: a repeated one gets the same answer.
 
-use super::dispatches::Dispatch;
+use super::dispatches::{Dispatch, Posed};
 use super::{Omi, input_hash, word};
 use crate::config::account::ToolConfig;
 use crate::domain::{
@@ -76,8 +76,8 @@ pub(super) struct Host {
     pub(super) questions: BTreeMap<DecisionId, Decision>,
     /// What waits in the queue of the runtime, as it was listed last.
     pub(super) queue: Vec<Dispatch>,
-    /// Those of it that the person is asked, and until when.
-    pub(super) dispatches: BTreeMap<DecisionId, (Dispatch, Option<Moment>)>,
+    /// Those of it that the person is asked.
+    pub(super) dispatches: BTreeMap<DecisionId, Posed>,
     calls: u64,
     /// The newest answers, kept over the end of a process: a request that comes again after it is
     /// not carried out again.
@@ -86,7 +86,7 @@ pub(super) struct Host {
 
 impl Host {
     pub(super) fn deadline(&self) -> Option<Moment> {
-        let dispatches = self.dispatches.values().filter_map(|(_, until)| *until);
+        let dispatches = self.dispatches.values().filter_map(|posed| posed.until);
         let asking = self.asking.values().map(|wanted| wanted.until);
         asking.chain(dispatches).min()
     }
@@ -360,9 +360,16 @@ impl Omi {
             .questions
             .iter()
             .filter(|(_, decision)| matches(decision.run.as_ref()));
+        // What was taken out of the queue by the person belongs to no run here.
+        let posed = self
+            .host
+            .dispatches
+            .iter()
+            .filter(|(_, posed)| posed.run.is_some() && matches(posed.run.as_ref()));
         let gone: Vec<DecisionId> = asking
             .map(|(id, _)| id.clone())
             .chain(questions.map(|(id, _)| id.clone()))
+            .chain(posed.map(|(id, _)| id.clone()))
             .collect();
         for decision in gone {
             if let Some(wanted) = self.host.asking.remove(&decision)
@@ -375,6 +382,7 @@ impl Omi {
                 );
             }
             self.host.questions.remove(&decision);
+            self.host.dispatches.remove(&decision);
             self.say(Topic::Decision(DecisionEvent::Expired { decision, why }));
         }
     }

@@ -394,6 +394,8 @@ impl Omi {
             | "chat_first_deferral_delivery" => self.on_backend_wanted(kind, line),
             "elicitation_pending" => self.on_elicitation(now, line),
             "elicitation_resolved" => self.on_elicitation_resolved(line),
+            "approval_requested" => self.on_approval_requested(now, line),
+            "approval_resolved" => self.on_approval_resolved(line),
             "control_tool_result" => self.on_control_result(now, line),
             "auth_required" => self.on_auth_required(now, line),
             "auth_success" => self.signed_in(),
