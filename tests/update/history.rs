@@ -244,6 +244,28 @@ fn a_conversation_that_nobody_has_open_is_written_and_read_when_it_is_opened() {
 }
 
 #[test]
+fn history_that_comes_when_the_person_has_moved_on_is_no_news() {
+    let mut desk = Desk::new();
+    desk.focus("side");
+    desk.focus("main");
+    let history = HistoryPage {
+        conversation: id("side"),
+        ..page(vec![user("m1", "old"), agent("m2", "older than you")], None)
+    };
+    desk.topic(
+        Provenance::History,
+        Topic::Timeline(TimelineEvent::Page(Box::new(history))),
+    );
+    let unread = |desk: &Desk| {
+        let side = &desk.state.accounts[0].conversations[&id("side")];
+        side.unread.clone()
+    };
+    assert_eq!(unread(&desk), Unread::None);
+    desk.live(upserted_in("side", agent("m3", "news")));
+    assert_eq!(unread(&desk), Unread::Count(1));
+}
+
+#[test]
 fn an_own_message_keeps_its_ticks_when_it_is_replayed_into_a_conversation_that_is_not_open() {
     let mut desk = Desk::new();
     desk.focus("side");

@@ -7,7 +7,7 @@ use super::super::{decisions, media, outbox, pages, runs, windows};
 use super::{ensure, learn_files, merging};
 use crate::domain::{
     AccountId, Author, ConversationId, Entry, HistoryPage, IncomingMessage, Lookup, MessageKey,
-    Moment, Place, Snapshot, Write,
+    Moment, Place, Snapshot, Unread, Write,
 };
 
 /// Merges a page of history, or lets it wait for the window.
@@ -28,9 +28,17 @@ pub(in crate::app) fn merge_page(
         of.timeline.is_loading_older = false;
     }
     let token_before = of.timeline.older_token.clone();
+    let is_first_look = page.before.is_none()
+        && of.read.order == 0
+        && of.read.at_ms == 0
+        && of.unread == Unread::None;
     let fit = merging(state, now, account, &id, |merger| {
         windows::fit(merger, &page)
     });
+    if is_first_look && fit.is_some() && fit != Some(pages::PageFit::WantsOlder) {
+        // What was said before the first visit is not news, also when the person has left already.
+        windows::mark_read(state, now, account, &id);
+    }
     if fit == Some(pages::PageFit::WantsOlder) {
         return wait(state, account, &id, Waiting::Page(Box::new(page)));
     }
