@@ -137,6 +137,13 @@ fn complaints_say_where_what_and_what_was_meant() {
         ],
     );
     check(
+        "[[account]]\nname = \"a\"\nkind = \"iris\"\nurl = \"x\"\ntheme = \"nord\"\n",
+        &[
+            "config.toml:5: account.theme: this is a setting, and settings stand above the first \
+           [[account]]; here it belongs to the account. Move the line up",
+        ],
+    );
+    check(
         "[[account]]\nname = \"a\"\nkind = \"omi\"\n",
         &[
             "config.toml:2: account.command: missing; expected a command: a list of words like \

@@ -170,7 +170,7 @@ actions! {
     MarkRead "mark-read" "Mark as read",
     RefreshDirectory "refresh-directory" "Load the conversations again",
     RetryNow "retry-now" "Connect now",
-    Disconnect "disconnect" "Connect or disconnect the account",
+    Disconnect "disconnect" "Switch the account off or on",
     AddAccount "add-account" "Add an account",
     RemoveAccount "remove-account" "Remove the account",
     AccountDetails "account-details" "The account: link, software, abilities",
@@ -268,6 +268,26 @@ impl Action {
         }
     }
 
+    /// Whether it ends or removes something; where two fit alike, such a one is never the first.
+    pub fn takes_away(self) -> bool {
+        use Action::*;
+        matches!(
+            self,
+            Disconnect
+                | RemoveAccount
+                | DeleteConversation
+                | ClearConversation
+                | DeleteEntry
+                | RemoveAttachment
+                | CancelTransfer
+                | StopRun
+                | KillLine
+                | KillToLineStart
+                | KillToLineEnd
+                | Quit
+        )
+    }
+
     /// Whether it makes sense to start it by its title: motions and typing do not.
     pub fn is_in_palette(self) -> bool {
         use Action::*;
@@ -362,6 +382,7 @@ impl Action {
             StopRun => "cancel abort interrupt",
             DeleteEntry => "remove",
             RetryNow => "reconnect online",
+            Disconnect => "connect disconnect offline online",
             Quit => "exit leave",
             Theme => "colours colors dark light",
             Help => "shortcuts bindings",

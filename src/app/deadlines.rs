@@ -100,6 +100,10 @@ fn popup_arms(state: &State) -> Option<Moment> {
 
 /// How fast something on screen turns; none when nothing does.
 fn turning(state: &State) -> Option<Duration> {
+    // What a recording left running does not run any more.
+    if state.play.as_ref().is_some_and(|play| play.is_over) {
+        return None;
+    }
     let runs = state
         .accounts
         .iter()

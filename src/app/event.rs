@@ -40,6 +40,10 @@ pub enum Event {
     /// A moment that `Effect::Wake` asked for has come.
     Deadline,
     Signal(Signal),
+    /// The recording that is played has come to its end.
+    PlayEnded,
+    /// The person typed something while a recording is played.
+    PlayTyped,
 }
 
 /// What the store says.

@@ -202,7 +202,10 @@ impl Keymap {
             let chords = match Chord::parse_sequence(&line.keys) {
                 Ok(chords) => chords,
                 Err(error) => {
-                    warnings.push(format!("{}: {error}", line.place));
+                    let meant = meant(&error.text);
+                    let meant = meant.map(|keys| format!("; did you mean “{keys}”?"));
+                    let place = &line.place;
+                    warnings.push(format!("{place}: {error}{}", meant.unwrap_or_default()));
                     continue;
                 }
             };
@@ -468,6 +471,23 @@ fn text(chords: &[Chord]) -> String {
 }
 
 /// "did you mean …", with the nearest of the names; else nothing helpful but the truth.
+/// The chord that was probably meant by one with a misspelt modifier or name.
+fn meant(text: &str) -> Option<String> {
+    const MODIFIERS: [&str; 3] = ["ctrl", "alt", "shift"];
+    let parts: Vec<&str> = text.split(['+', '-']).collect();
+    let (last, modifiers) = parts.split_last()?;
+    let mut words = Vec::new();
+    for part in modifiers {
+        words.push(nearest(part, MODIFIERS)?);
+    }
+    words.push(match last.chars().count() {
+        0 | 1 => last,
+        _ => nearest(last, Chord::names())?,
+    });
+    let text = words.join("+");
+    Chord::parse(&text).is_ok().then_some(text)
+}
+
 fn one_of<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
     nearest(wrong, names).map_or_else(
         || "`trialogue keys` lists all names".to_owned(),
@@ -479,6 +499,17 @@ fn one_of<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_misspelt_chord_leads_to_the_one_that_was_meant() {
+        let check = |text, wanted: Option<&str>| {
+            assert_eq!(meant(text).as_deref(), wanted, "{text}");
+        };
+        check("crtl+q", Some("ctrl+q"));
+        check("ctrl+entre", Some("ctrl+enter"));
+        check("atl-shfit-x", Some("alt+shift+x"));
+        check("whatever", None);
+    }
 
     fn own(context: &str, keys: &str, action: &str, line: u32) -> Override {
         Override {

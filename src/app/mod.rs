@@ -26,6 +26,7 @@ pub mod keys;
 pub mod media;
 pub mod outbox;
 mod pages;
+pub mod replay;
 mod runs;
 pub mod screen;
 mod shell_replies;

@@ -236,6 +236,7 @@ pub fn rows(account: &AccountState, word: &str) -> Vec<CommandRow> {
             0,
             fuzzy::Fit {
                 index,
+                place: fuzzy::FitPlace::All,
                 matched: Vec::new(),
             },
         );

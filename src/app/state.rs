@@ -31,6 +31,8 @@ pub struct State {
     pub now: Moment,
     /// The store cannot be written (a newer schema, a second screen); said in the status line.
     pub read_only: Option<SafeText>,
+    /// A recording is played here; nothing that is written goes anywhere.
+    pub play: Option<Play>,
     /// Something of the last stored state is still being read.
     pub is_loading: bool,
     /// What the events since the last `update::flush` want written and drawn.
@@ -72,6 +74,15 @@ pub struct Batch {
 pub struct Commits {
     pub asked: u64,
     pub answered: u64,
+}
+
+/// A recording that is played, as the screen tells it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Play {
+    /// How fast, in words.
+    pub speed: SafeText,
+    /// Nothing of it is left.
+    pub is_over: bool,
 }
 
 /// Messages that a server replays. The driver cannot know which of them an earlier run of the
@@ -481,6 +492,7 @@ impl State {
             ids,
             now,
             read_only: None,
+            play: None,
             is_loading: true,
             batch: Batch::default(),
             takes_over: true,

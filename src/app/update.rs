@@ -7,8 +7,8 @@ use super::effect::Effect;
 use super::event::{Event, Signal};
 use super::state::{Redraw, State};
 use super::{
-    accounts, attention, commands, conversation, deadlines, decisions, drafts, keys, media, runs,
-    shell_replies, store_replies, windows,
+    accounts, attention, commands, conversation, deadlines, decisions, drafts, keys, media, replay,
+    runs, shell_replies, store_replies, windows,
 };
 use crate::domain::{AccountEvent, AccountId, Moment, Topic};
 use crate::input::TerminalEvent;
@@ -45,6 +45,14 @@ pub fn update(state: &mut State, now: Moment, event: Event) -> Vec<Effect> {
         Event::Layout(facts) => windows::on_layout(state, now, *facts),
         Event::Deadline => deadlines::due(state, now),
         Event::Signal(signal) => on_signal(state, now, signal),
+        Event::PlayEnded => {
+            replay::ended(state);
+            Vec::new()
+        }
+        Event::PlayTyped => {
+            replay::went_nowhere(state);
+            Vec::new()
+        }
     }
 }
 

@@ -8,9 +8,10 @@ use crate::config::account::{
     AccountConfig, Endpoint, EndpointKind, EndpointPlace, Make, NetworkEndpoint, ProcessEndpoint,
 };
 use crate::config::file;
-use crate::domain::{AccountId, Durability, Secret, Write};
+use crate::domain::{AccountId, Durability, Secret, Write, io_words};
 use crate::runtime::engine::Surroundings;
 use crate::runtime::setup::{self, CheckFailure};
+use crate::store::lock::LockError;
 use crate::store::{self, StoreError, StoreOptions};
 use std::io::{self, BufRead, IsTerminal, Read, Write as _};
 use std::sync::Arc;
@@ -96,15 +97,20 @@ fn run_add(
         None => return Err(Failure::usage("a secret is needed; nothing was given")),
     };
     if check {
+        if io::stderr().is_terminal() {
+            complain!("{}", waits_for(&config));
+        }
         let found = chat::runtime()?.block_on(setup::check(&config, secret.clone(), around));
         match found {
             Ok(text) => say!("{}: {text}", config.name),
             Err(failure) => {
-                return Err(check_failed(
+                let mut failed = check_failed(
                     &config.name,
                     &failure,
                     "nothing was saved; with --no-check it is saved all the same",
-                ));
+                );
+                failed.text = of_unsaved(&failed.text);
+                return Err(failed);
             }
         }
     }
@@ -117,7 +123,41 @@ fn run_add(
     if let Some(place) = place {
         say!("the secret is {place}");
     }
+    if let Err(LockError::Held { .. }) = store::lock::acquire(around.paths.lock_file()) {
+        say!("the chat that is open has it from its next start on");
+    }
     Ok(Exit::Done)
+}
+
+/// What a check is about to do, for a person who waits.
+fn waits_for(config: &AccountConfig) -> String {
+    let most = setup::CHECK.as_secs();
+    match config.endpoint.place() {
+        EndpointPlace::Network(network) => {
+            format!(
+                "connecting to {}; it may take {most} s at most …",
+                network.url
+            )
+        }
+        EndpointPlace::Process(process) => format!(
+            "starting {} and waiting for it to answer as a runtime; {most} s at most …",
+            process.command.join(" ")
+        ),
+    }
+}
+
+/// The words of a failure for an account that stands in no file: the command line is what can be
+/// corrected.
+fn of_unsaved(words: &str) -> String {
+    words
+        .replace(
+            "Correct it in the configuration.",
+            "Give the command again with the right one.",
+        )
+        .replace(
+            "Check `command` of the account",
+            "Check what stands behind `--`",
+        )
 }
 
 fn check_failed(name: &str, failure: &CheckFailure, hint: &str) -> Failure {
@@ -211,7 +251,12 @@ fn read_secret(source: &SecretSource, name: &str, wanted: bool) -> Result<Option
         io::stdin()
             .take(64 * 1024)
             .read_to_string(&mut text)
-            .map_err(|error| Failure::usage(format!("the secret could not be read: {error}")))?;
+            .map_err(|error| {
+                Failure::usage(format!(
+                    "the secret could not be read: {}",
+                    io_words(&error)
+                ))
+            })?;
         return Ok(non_empty(text));
     }
     if !wanted {
@@ -233,7 +278,12 @@ fn read_secret(source: &SecretSource, name: &str, wanted: bool) -> Result<Option
     let read = io::stdin().lock().read_line(&mut text);
     drop(hidden);
     complain!("");
-    read.map_err(|error| Failure::usage(format!("the secret could not be read: {error}")))?;
+    read.map_err(|error| {
+        Failure::usage(format!(
+            "the secret could not be read: {}",
+            io_words(&error)
+        ))
+    })?;
     Ok(non_empty(text))
 }
 
@@ -277,6 +327,7 @@ fn list(profile: &chat::Profile, json: bool) -> Result<Exit, Failure> {
                 "{}",
                 serde_json::json!({
                     "v": super::json::VERSION,
+                    "event": "account",
                     "name": account.config.name,
                     "kind": account.config.endpoint.kind(),
                     "place": account.config.endpoint.place().to_string(),

@@ -63,7 +63,7 @@ pub struct Global {
     #[arg(long, global = true)]
     pub no_cache: bool,
     /// Theme by name (see `trialogue themes`)
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", value_hint = clap::ValueHint::Other)]
     pub theme: Option<String>,
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
@@ -148,7 +148,7 @@ pub enum Verb {
     /// Print a manual page: of the program, of a command, config or keys
     Man {
         page: Option<String>,
-        /// Write all pages into this folder instead
+        /// Write all pages below this folder of manuals instead: man1, man5, man7 in it
         #[arg(long, value_name = "DIR", conflicts_with = "page")]
         dir: Option<PathBuf>,
     },
@@ -163,7 +163,7 @@ pub enum Verb {
 #[derive(Debug, Args)]
 pub struct List {
     /// Only of this account
-    #[arg(short, long, value_name = "ACCOUNT")]
+    #[arg(short, long, value_name = "ACCOUNT", value_hint = clap::ValueHint::Other)]
     pub account: Option<String>,
     /// Print JSON, one a line
     #[arg(long)]
@@ -176,10 +176,10 @@ pub struct Search {
     /// What to look for
     pub text: String,
     /// Only in this account
-    #[arg(short, long, value_name = "ACCOUNT")]
+    #[arg(short, long, value_name = "ACCOUNT", value_hint = clap::ValueHint::Other)]
     pub account: Option<String>,
     /// Only in this conversation, by name, its beginning or id
-    #[arg(short, long, value_name = "CONVERSATION")]
+    #[arg(short, long, value_name = "CONVERSATION", value_hint = clap::ValueHint::Other)]
     pub conversation: Option<String>,
     /// At most so many
     #[arg(long, default_value_t = 50)]
@@ -195,7 +195,7 @@ pub struct Export {
     /// The conversation by name, its beginning or id
     pub conversation: String,
     /// The account; may be left out when there is only one
-    #[arg(short, long, value_name = "ACCOUNT")]
+    #[arg(short, long, value_name = "ACCOUNT", value_hint = clap::ValueHint::Other)]
     pub account: Option<String>,
     /// Without it the ending of the file's name decides, else md
     #[arg(short, long, value_name = "FORMAT")]
@@ -203,6 +203,9 @@ pub struct Export {
     /// Write to this file, readable by you only, instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long, requires = "output")]
+    pub force: bool,
     /// Take what is kept here and fetch nothing
     #[arg(long)]
     pub offline: bool,
@@ -225,7 +228,7 @@ pub struct Tail {
     /// The conversation by name, its beginning or id
     pub conversation: String,
     /// The account; may be left out when there is only one
-    #[arg(short, long, value_name = "ACCOUNT")]
+    #[arg(short, long, value_name = "ACCOUNT", value_hint = clap::ValueHint::Other)]
     pub account: Option<String>,
     /// So many messages
     #[arg(
@@ -250,10 +253,10 @@ pub struct Tail {
 #[derive(Debug, Args)]
 pub struct Listen {
     /// Only this account
-    #[arg(short, long, value_name = "ACCOUNT")]
+    #[arg(short, long, value_name = "ACCOUNT", value_hint = clap::ValueHint::Other)]
     pub account: Option<String>,
     /// Only this conversation, by name, its beginning or id
-    #[arg(short, long, value_name = "CONVERSATION")]
+    #[arg(short, long, value_name = "CONVERSATION", value_hint = clap::ValueHint::Other)]
     pub conversation: Option<String>,
     /// Print JSON, one a line
     #[arg(long)]
@@ -271,6 +274,9 @@ pub struct Listen {
 pub struct Record {
     /// The file; frames are in it with secrets masked, and the keys that were pressed
     pub file: PathBuf,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub force: bool,
     /// Leave the keys out
     #[arg(long)]
     pub no_keys: bool,
@@ -297,7 +303,7 @@ pub struct Replay {
     #[arg(long, conflicts_with_all = ["step", "no_keys"])]
     pub transcript: bool,
     /// The account of the transcript; may be left out when there is only one
-    #[arg(short, long, value_name = "ACCOUNT", requires = "transcript")]
+    #[arg(short, long, value_name = "ACCOUNT", value_hint = clap::ValueHint::Other, requires = "transcript")]
     pub account: Option<String>,
 }
 
@@ -443,10 +449,10 @@ pub struct Send {
     /// The message; without it, it is read from standard input
     pub text: Option<String>,
     /// The account; may be left out when there is only one
-    #[arg(short, long, value_name = "ACCOUNT")]
+    #[arg(short, long, value_name = "ACCOUNT", value_hint = clap::ValueHint::Other)]
     pub account: Option<String>,
     /// The conversation by name, its beginning or id
-    #[arg(short, long, value_name = "CONVERSATION")]
+    #[arg(short, long, value_name = "CONVERSATION", value_hint = clap::ValueHint::Other)]
     pub conversation: Option<String>,
     /// Attach a file (may be repeated)
     #[arg(long, value_name = "FILE")]

@@ -6,12 +6,12 @@ use super::{Exit, Failure};
 use crate::app::State;
 use crate::app::keymap::{Keymap, Override};
 use crate::app::screen::Toast;
-use crate::app::state::{AccountField, AccountKind, Ids, PictureChoice, Settings};
+use crate::app::state::{AccountField, AccountKind, Ids, PictureChoice, Play, Settings};
 use crate::config::account::{AccountConfig, Endpoint, NetworkEndpoint, ProcessEndpoint};
 use crate::config::file::{self, Config};
 use crate::config::keys;
 use crate::config::paths::Paths;
-use crate::domain::{AccountId, Moment, Secret, Severity, nearest};
+use crate::domain::{AccountId, Moment, Secret, Severity, io_words, nearest};
 use crate::runtime::clock::Clock;
 use crate::runtime::desktop::Place;
 use crate::runtime::engine::{Engine, Surroundings};
@@ -116,7 +116,10 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .enable_all()
         .build()
         .map_err(|error| {
-            Failure::usage(format!("the program could not start its threads: {error}"))
+            Failure::usage(format!(
+                "the program could not start its threads: {}",
+                io_words(&error)
+            ))
         })
 }
 
@@ -226,6 +229,10 @@ pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engi
         let all: Vec<String> = wrong_lines.chain(wrong_keys).chain(wrong_theme).collect();
         state.screen.toasts.extend(toast_of(&all, clock.now()));
     }
+    state.play = profile.stage.as_ref().map(|stage| Play {
+        speed: SafeText::label(&stage.speed_words()),
+        is_over: false,
+    });
     state.read_only = read_only.or_else(|| handle.health().read_only.clone());
     for notice in &handle.health().notices {
         let until = clock.now().after(std::time::Duration::from_secs(15));
@@ -415,7 +422,7 @@ fn is_utf8() -> bool {
     // Without any locale most terminals of today show UTF-8 all the same.
     locale.is_none_or(|value| {
         let value = value.to_ascii_lowercase();
-        value.contains("utf-8") || value.contains("utf8") || value == "c" || value == "posix"
+        value.contains("utf-8") || value.contains("utf8")
     })
 }
 
@@ -467,7 +474,8 @@ fn plain(
         match crate::runtime::plain::run(engine).await {
             // A reader that has seen enough is no failure.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
-            other => other.map_err(|error| Failure::usage(format!("the lines failed: {error}"))),
+            other => other
+                .map_err(|error| Failure::usage(format!("the lines failed: {}", io_words(&error)))),
         }
     })?;
     Ok(match code {
@@ -511,12 +519,15 @@ pub fn run_with(
     let code = runtime.block_on(async {
         let engine = engine(global, profile, true)?;
         let screen = Screen::start(engine, options).map_err(|error| {
-            Failure::usage(format!("the terminal could not be set up: {error}"))
+            Failure::usage(format!(
+                "the terminal could not be set up: {}",
+                io_words(&error)
+            ))
         })?;
         screen
             .run()
             .await
-            .map_err(|error| Failure::usage(format!("the terminal failed: {error}")))
+            .map_err(|error| Failure::usage(format!("the terminal failed: {}", io_words(&error))))
     });
     terminal::restore();
     match code? {

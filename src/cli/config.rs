@@ -77,35 +77,32 @@ fn check(paths: &Paths) -> Result<Exit, Failure> {
         complaints.extend(found);
     };
     let path = paths.config_file();
-    let (config, found) = match file::load(&path) {
+    let (config, mut found) = match file::load(&path) {
         Ok(config) => {
-            let found = config.complaints.iter().map(ToString::to_string).collect();
+            let found = config.complaints.clone();
             (config, found)
         }
-        Err(errors) => (
-            file::Config::default(),
-            errors.0.iter().map(ToString::to_string).collect(),
-        ),
+        Err(errors) => (file::Config::default(), errors.0),
     };
+    found.extend(file::unknown_theme(&path, &chat::themes(paths)));
+    found.sort_by_key(|wrong| wrong.line);
+    let found = found.iter().map(ToString::to_string).collect();
     let accounts = config.accounts.len();
     let good = format!(
-        "well, {accounts} account{}",
+        "no faults, {accounts} account{}",
         if accounts == 1 { "" } else { "s" }
     );
     report(&path, path.exists(), found, good);
     let path = paths.keys_file();
     let scheme = config.settings.keys.as_deref().and_then(Keymap::scheme);
     let (_, found) = chat::overrides(paths, scheme.unwrap_or_default());
-    report(&path, path.exists(), found, "well".to_owned());
+    report(&path, path.exists(), found, "no faults".to_owned());
     for file in theme::themes(&paths.themes_dir()) {
         let found = match Theme::parse(&file.text, Depth::TrueColor) {
             Ok(_) => Vec::new(),
             Err(problems) => theme_complaints(&file.path, &problems),
         };
-        report(&file.path, true, found, "well".to_owned());
-    }
-    if let Some(wrong) = file::unknown_theme(&paths.config_file(), &chat::themes(paths)) {
-        complaints.push(wrong.to_string());
+        report(&file.path, true, found, "no faults".to_owned());
     }
     for warning in config.warnings.iter().chain(&complaints) {
         complain!("{warning}");

@@ -4,6 +4,7 @@ use super::args::{Demo, Global};
 use super::{Exit, Failure, chat};
 use crate::config::paths::Paths;
 use crate::demo::DemoOptions;
+use crate::domain::io_words;
 use crate::runtime::recording::Recorder;
 
 /// Runs it.
@@ -62,7 +63,7 @@ fn options(demo: &Demo) -> Result<DemoOptions, Failure> {
     for file in &demo.scenarios {
         let name = file.display().to_string();
         let text = std::fs::read_to_string(file)
-            .map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+            .map_err(|error| Failure::usage(format!("{name}: {}", io_words(&error))))?;
         options
             .add_scenario(&name, &text)
             .map_err(|problem| Failure::usage(problem.to_string()))?;
@@ -76,7 +77,7 @@ fn run_runtime(options: &DemoOptions) -> Result<Exit, Failure> {
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let code = runtime
         .block_on(crate::demo::runtime(input, output, options.runtime()))
-        .map_err(|error| Failure::usage(format!("the runtime ended: {error}")))?;
+        .map_err(|error| Failure::usage(format!("the runtime ended: {}", io_words(&error))))?;
     // The thread that reads standard input cannot be ended in another way.
     std::process::exit(i32::from(code))
 }
@@ -88,7 +89,10 @@ fn serve(address: std::net::SocketAddr, options: DemoOptions) -> Result<Exit, Fa
             .await
             .map_err(|error| Failure {
                 exit: Exit::NoConnection,
-                text: format!("the gateways could not be started on {address}: {error}"),
+                text: format!(
+                    "the gateways could not be started on {address}: {}",
+                    io_words(&error)
+                ),
             })?;
         for gateway in &served.gateways {
             let line = serde_json::json!({
@@ -106,7 +110,7 @@ fn serve(address: std::net::SocketAddr, options: DemoOptions) -> Result<Exit, Fa
             _ = terminate.recv() => Ok(Exit::Done),
             end = served.wait() => end.map(|()| Exit::Done).map_err(|error| Failure {
                 exit: Exit::RunFailed,
-                text: format!("the gateways cannot go on: {error}"),
+                text: format!("the gateways cannot go on: {}", io_words(&error)),
             }),
         }
     })
@@ -126,7 +130,10 @@ fn play(
         .block_on(crate::demo::serve(([127, 0, 0, 1], 0).into(), options))
         .map_err(|error| Failure {
             exit: Exit::NoConnection,
-            text: format!("the demo gateways could not be started: {error}"),
+            text: format!(
+                "the demo gateways could not be started: {}",
+                io_words(&error)
+            ),
         })?;
     // Without /proc the name it was started with has to do.
     let program = std::env::current_exe()
@@ -157,7 +164,7 @@ impl Folder {
         std::fs::DirBuilder::new()
             .mode(0o700)
             .create(&path)
-            .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+            .map_err(|error| Failure::usage(format!("{}: {}", path.display(), io_words(&error))))?;
         Ok(Self(path))
     }
 }

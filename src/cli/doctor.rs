@@ -53,11 +53,16 @@ fn hint(config: &AccountConfig, failure: &CheckFailure) -> String {
             "Does its program run when you start it yourself? `command` and `environment` of \
              {name} are in config.toml."
         ),
-        CheckFailure::NoConnection(_) => {
-            "Does the server run, and can this machine reach it?".to_owned()
-        }
+        CheckFailure::NoConnection(_) => no_connection(name, why),
         CheckFailure::Refused(_) if why.starts_with(BAD_ADDRESS) => {
             format!("Correct `url` of {name} in config.toml.")
+        }
+        // The words say where it came from; another place would be asked in vain.
+        CheckFailure::Refused(_) if why.contains("from where it came") => {
+            format!("When it is right there: trialogue account test {name}")
+        }
+        CheckFailure::Refused(_) if why.contains("looks like a") => {
+            format!("Correct `kind` or `url` of {name} in config.toml.")
         }
         CheckFailure::Refused(_) if !is_program && is_about_the_secret => {
             format!("trialogue account login {name}")
@@ -65,6 +70,36 @@ fn hint(config: &AccountConfig, failure: &CheckFailure) -> String {
         CheckFailure::Refused(_) => {
             format!("When that is done: trialogue account test {name}")
         }
+    }
+}
+
+/// What to look at when no link came up, by what is said of it.
+fn no_connection(name: &str, why: &str) -> String {
+    let has = |part: &str| why.contains(part);
+    if why.starts_with("The proxy") {
+        format!(
+            "Correct the variable or setting in brackets. `proxy = \"\"` in the table of {name}, or \
+             its host in NO_PROXY, goes without a proxy."
+        )
+    } else if has("answered 429") {
+        format!("Wait a minute without trying, then: trialogue account test {name}")
+    } else if has("certificate") {
+        format!(
+            "Your own authority: `ca_file` of {name} in config.toml. Else ask who runs the server."
+        )
+    } else if has("No address was found") {
+        format!(
+            "Is the host in `url` of {name} spelled right, and does this machine have a network?"
+        )
+    } else if has("Nothing listens") {
+        format!("Start the server, or correct the port in `url` of {name} in config.toml.")
+    } else if has("answered 404") || has("not a WebSocket server") || has("speak TLS") {
+        format!("Correct `url` of {name} in config.toml.")
+    } else if has("answered 5") {
+        "The web server in front answers; start the gateway behind it, or look into its log."
+            .to_owned()
+    } else {
+        "Does the server run, and can this machine reach it?".to_owned()
     }
 }
 

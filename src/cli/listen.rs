@@ -141,11 +141,13 @@ fn print_last(
 ) -> Result<(), Failure> {
     let entries = last(store, account, conversation, tail.lines)?;
     let files: Files = read::files(store, account, conversation)?;
+    let name = read::conversation(store, account, conversation)?.info.name;
     for entry in &entries {
         if tail.json {
             let mut value = record::value(entry, &files);
             value["account"] = account.as_str().into();
             value["conversation"] = conversation.as_str().into();
+            value["name"] = name.as_str().into();
             out.put(&json::line(value));
         } else if let Some(lines) = record::lines(entry, &files) {
             out.put(&lines);

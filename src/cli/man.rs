@@ -5,6 +5,7 @@ use super::args::Cli;
 use super::{Exit, Failure};
 use crate::app::keymap::Keymap;
 use crate::config::file;
+use crate::domain::io_words;
 use clap::{Command, CommandFactory};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -32,11 +33,15 @@ pub fn print(page: Option<&str>) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Writes every page into a folder.
+/// Writes every page below a folder of manuals, each into the folder of its section.
 pub fn write(folder: &Path) -> Result<Exit, Failure> {
-    let failed = |error: std::io::Error| Failure::usage(format!("{}: {error}", folder.display()));
-    std::fs::create_dir_all(folder).map_err(failed)?;
+    let failed = |error: std::io::Error| {
+        Failure::usage(format!("{}: {}", folder.display(), io_words(&error)))
+    };
     for (name, text) in pages()? {
+        let section = name.rsplit_once('.').map_or("1", |(_, section)| section);
+        let folder = folder.join(format!("man{section}"));
+        std::fs::create_dir_all(&folder).map_err(failed)?;
         std::fs::write(folder.join(name), text).map_err(failed)?;
     }
     Ok(Exit::Done)

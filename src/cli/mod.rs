@@ -22,6 +22,7 @@ mod send;
 pub use args::{Cli, Global, Verb};
 
 use crate::config::paths::Paths;
+use crate::domain::io_words;
 use clap::Parser;
 use std::fmt;
 
@@ -131,10 +132,9 @@ pub fn main() -> u8 {
 
 fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     let _log = match &cli.global.log {
-        Some(path) => Some(
-            crate::runtime::log::start(path)
-                .map_err(|error| Failure::usage(format!("--log {}: {error}", path.display())))?,
-        ),
+        Some(path) => Some(crate::runtime::log::start(path).map_err(|error| {
+            Failure::usage(format!("--log {}: {}", path.display(), io_words(&error)))
+        })?),
         None => None,
     };
     if cli.print_paths {

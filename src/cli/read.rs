@@ -8,6 +8,7 @@ use crate::app::keymap::Keymap;
 use crate::config::paths::Paths;
 use crate::domain::{
     AccountId, ConversationId, Found, Lookup, SearchHit, StartFacts, StoredConversation, Unread,
+    io_words,
 };
 use crate::store::{self, Handle, StoreError, StoreOptions, audit, pages};
 use crate::view::theme::{Depth, SHIPPED, Theme};
@@ -15,7 +16,8 @@ use clap::CommandFactory;
 use std::io::{self, Write};
 
 /// What is said where nothing was ever kept.
-const NO_HISTORY: &str = "there is no history yet; it begins with the first chat";
+const NO_HISTORY: &str = "nothing is kept here yet; conversations come when the chat, `send`, `tail`, `export` or \
+     `listen` has connected once. Until then -c NAME finds one on its server";
 
 pub(super) fn open(global: &Global) -> Result<(Handle, StartFacts, Paths), Failure> {
     open_begun(global)?.ok_or_else(|| Failure::usage(NO_HISTORY))
@@ -85,6 +87,14 @@ pub fn list(global: &Global, list: &List) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     };
     let mut out = Lines::default();
+    let is_wanted = |known: &StoredConversation| {
+        list.account
+            .as_deref()
+            .is_none_or(|wanted| wanted == known.account.as_str())
+    };
+    if !facts.conversations.iter().any(is_wanted) {
+        complain!("{NO_HISTORY}");
+    }
     for known in &facts.conversations {
         if list
             .account
@@ -101,6 +111,7 @@ pub fn list(global: &Global, list: &List) -> Result<Exit, Failure> {
         if list.json {
             let value = serde_json::json!({
                 "v": json::VERSION,
+                "event": "conversation",
                 "account": known.account.as_str(),
                 "id": known.conversation.as_str(),
                 "name": known.info.name.as_str(),
@@ -160,6 +171,7 @@ fn hit_line(account: &AccountId, name: &str, hit: &SearchHit, as_json: bool) -> 
     if as_json {
         serde_json::json!({
             "v": json::VERSION,
+            "event": "found",
             "account": account.as_str(),
             "conversation": hit.conversation.as_str(),
             "name": name,
@@ -181,13 +193,14 @@ pub fn decisions(global: &Global, as_json: bool) -> Result<Exit, Failure> {
     let profile = chat::open_profile(global)?;
     let path = profile.paths.decisions_file();
     let (lines, unreadable) = audit::read(&path)
-        .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        .map_err(|error| Failure::usage(format!("{}: {}", path.display(), io_words(&error))))?;
     let mut out = Lines::default();
     for line in &audit::once(lines) {
         if as_json {
-            let value =
-                serde_json::to_string(line).map_err(|error| Failure::usage(error.to_string()))?;
-            out.put(&value);
+            let mut value =
+                serde_json::to_value(line).map_err(|error| Failure::usage(error.to_string()))?;
+            value["event"] = "audit".into();
+            out.put(&value.to_string());
         } else {
             let answer = line.answer.as_deref().unwrap_or("no answer");
             let reason = line
@@ -219,14 +232,28 @@ pub fn decisions(global: &Global, as_json: bool) -> Result<Exit, Failure> {
 pub fn themes(global: &Global) -> Result<Exit, Failure> {
     let profile = chat::open_profile(global)?;
     let mut out = Lines::default();
+    let own = crate::config::theme::themes(&profile.paths.themes_dir());
+    let names = SHIPPED.iter().map(|(name, _)| *name);
+    let widest = names
+        .chain(own.iter().map(|file| file.name.as_str()))
+        .map(crate::text::width)
+        .max()
+        .unwrap_or(0);
     for (name, _) in SHIPPED {
         let title = Theme::named(name, Depth::TrueColor)
             .map(|theme| theme.title)
             .unwrap_or_default();
-        out.put(&format!("{name:18} {title}"));
+        out.put(&format!("{name:widest$}  {title}"));
     }
-    for file in crate::config::theme::themes(&profile.paths.themes_dir()) {
-        out.put(&format!("{:18} {}", file.name, file.path.display()));
+    for file in own {
+        let title = match Theme::parse(&file.text, Depth::TrueColor) {
+            Ok(theme) => format!("{} ({})", theme.title, file.path.display()),
+            Err(_) => format!(
+                "not used: `trialogue config check` says why ({})",
+                file.path.display()
+            ),
+        };
+        out.put(&format!("{:widest$}  {title}", file.name));
     }
     Ok(Exit::Done)
 }

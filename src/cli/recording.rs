@@ -5,7 +5,7 @@ use super::{Exit, Failure, chat, demo};
 use crate::app::conversation::{FOCUS, focus_value, parse_focus};
 use crate::config::account::{AccountConfig, EndpointKind};
 use crate::config::paths::Paths;
-use crate::domain::{AccountId, ConversationInfo, Durability, Secret, Write};
+use crate::domain::{AccountId, ConversationInfo, Durability, Secret, Write, io_words};
 use crate::runtime::recording::read::{Recording, What};
 use crate::runtime::recording::stage::Stage;
 use crate::runtime::recording::transcript::transcript;
@@ -19,6 +19,9 @@ const LARGEST: u64 = 1 << 30;
 
 /// `trialogue record`
 pub fn record(global: &Global, record: &Record) -> Result<Exit, Failure> {
+    if !record.force {
+        super::words::refuse_to_replace(&record.file)?;
+    }
     let (columns, rows) = terminal::size();
     let focus = if record.demo { None } else { focus(global) };
     let head = Head {
@@ -28,8 +31,9 @@ pub fn record(global: &Global, record: &Record) -> Result<Exit, Failure> {
         rows,
         focus,
     };
-    let recorder = Recorder::create(&record.file, &head)
-        .map_err(|error| Failure::usage(format!("{}: {error}", record.file.display())))?;
+    let recorder = Recorder::create(&record.file, &head).map_err(|error| {
+        Failure::usage(format!("{}: {}", record.file.display(), io_words(&error)))
+    })?;
     let recorder = if record.no_keys {
         recorder.without_keys()
     } else {
@@ -112,16 +116,14 @@ pub fn replay(global: &Global, replay: &Replay) -> Result<Exit, Failure> {
 }
 
 fn read(replay: &Replay) -> Result<Recording, Failure> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Failure::usage(format!("{}: {error}", replay.file.display()))
-    };
-    let size = std::fs::metadata(&replay.file)
-        .map_err(|error| failed(&error))?
-        .len();
+    let failed =
+        |why: &dyn std::fmt::Display| Failure::usage(format!("{}: {why}", replay.file.display()));
+    let unreadable = |error: std::io::Error| failed(&io_words(&error));
+    let size = std::fs::metadata(&replay.file).map_err(unreadable)?.len();
     if size > LARGEST {
         return Err(failed(&"this file is too large for a recording"));
     }
-    let text = std::fs::read_to_string(&replay.file).map_err(|error| failed(&error))?;
+    let text = std::fs::read_to_string(&replay.file).map_err(unreadable)?;
     Recording::parse(&text).map_err(|error| failed(&error))
 }
 

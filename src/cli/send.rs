@@ -3,10 +3,11 @@
 use super::args::{Global, OnApproval, Send};
 use super::{Exit, Failure, chat, exit_of_refusal, json, listen, pick, record};
 use crate::config::account::EndpointPlace;
-use crate::domain::{AccountId, RemoteId, ToolCall, ToolCallId, ToolStatus};
+use crate::domain::{AccountId, RemoteId, ToolCall, ToolCallId, ToolStatus, io_words};
 use crate::runtime::oneshot::{self, Ended, Report, Request};
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// The longest message read from standard input, in bytes.
@@ -42,6 +43,7 @@ pub fn run(global: &Global, send: &Send) -> Result<Exit, Failure> {
     let mut out = Printer {
         json: send.json,
         stdout_failed: false,
+        is_one_stream: is_one_stream(),
         at_line_start: true,
         message: None,
         running: BTreeSet::new(),
@@ -96,7 +98,12 @@ fn read_input() -> Result<String, Failure> {
     io::stdin()
         .take(LONGEST_INPUT + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| Failure::usage(format!("standard input could not be read: {error}")))?;
+        .map_err(|error| {
+            Failure::usage(format!(
+                "standard input could not be read: {}",
+                io_words(&error)
+            ))
+        })?;
     if bytes.len() as u64 > LONGEST_INPUT {
         return Err(Failure::usage(
             "the message on standard input is longer than 16 MiB",
@@ -110,6 +117,8 @@ fn read_input() -> Result<String, Failure> {
 struct Printer {
     json: bool,
     stdout_failed: bool,
+    /// What goes on beside the answer begins on a line of its own.
+    is_one_stream: bool,
     at_line_start: bool,
     /// The message that was printed last.
     message: Option<RemoteId>,
@@ -201,9 +210,23 @@ impl Printer {
     }
 
     fn aside(&mut self, text: &str) {
-        if io::stdout().is_terminal() {
+        if self.is_one_stream {
             self.end_line();
         }
         complain!("{text}");
+    }
+}
+
+/// Whether the answer and what goes on beside it come to the same place: a terminal, or one file or
+/// pipe for both.
+fn is_one_stream() -> bool {
+    if io::stdout().is_terminal() {
+        return true;
+    }
+    let facts = |stream| rustix::fs::fstat(stream).ok();
+    let (out, err) = (io::stdout(), io::stderr());
+    match (facts(out.as_fd()), facts(err.as_fd())) {
+        (Some(out), Some(err)) => out.st_dev == err.st_dev && out.st_ino == err.st_ino,
+        _ => false,
     }
 }

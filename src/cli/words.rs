@@ -1,7 +1,9 @@
 //! What several commands print alike: lines that a closed pipe ends, times, sizes.
 
+use super::Failure;
 use jiff::tz::TimeZone;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Prints lines; a reader that has seen enough ends it without a complaint.
 #[derive(Default)]
@@ -41,6 +43,17 @@ macro_rules! complain {
 /// What `say` and `complain` do.
 pub fn put(out: &mut dyn Write, words: std::fmt::Arguments<'_>) {
     let _ = writeln!(out, "{words}").and_then(|()| out.flush());
+}
+
+/// A file that is there is not written over unless that was asked for.
+pub fn refuse_to_replace(path: &Path) -> Result<(), Failure> {
+    match path.symlink_metadata() {
+        Ok(_) => Err(Failure::usage(format!(
+            "{} is there already and stays as it is; give another name, or --force to write over it",
+            path.display()
+        ))),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Wall milliseconds as day and minute, where the person is.

@@ -5,6 +5,7 @@ use super::account::{
     ProcessEndpoint, ToolConfig,
 };
 use super::reader::{COMMAND, Reader, Section, command_of};
+use super::settings::SETTINGS;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::Path;
@@ -39,6 +40,9 @@ const ONLY: [(&str, &str); 12] = {
     ]
 };
 
+/// What is said of a setting that was written behind an account.
+const SETTING: &str = "this is a setting, and settings stand above the first [[account]]; here it belongs to the account. Move the line up";
+
 /// Reads one account; none when something is wrong that it cannot do without: what a proxy, an
 /// authority or a command was meant to be is not guessed. Complaints go to the reader.
 pub(super) fn read(reader: &mut Reader, mut section: Section<'_>) -> Option<AccountConfig> {
@@ -69,7 +73,9 @@ pub(super) fn read(reader: &mut Reader, mut section: Section<'_>) -> Option<Acco
         None if section.take("name").is_some() => None,
         None => endpoint.as_ref().map(default_name),
     };
-    reader.close_but(section, &ONLY);
+    let settings = SETTINGS.iter().map(|setting| (setting.name, SETTING));
+    let elsewhere: Vec<_> = ONLY.into_iter().chain(settings).collect();
+    reader.close_but(section, &elsewhere);
     if !reader.is_whole_since(count) {
         return None;
     }

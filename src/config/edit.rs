@@ -139,8 +139,13 @@ fn document(path: &Path, text: &str) -> Result<DocumentMut, ConfigErrors> {
 fn write(path: &Path, document: DocumentMut) -> Result<(), ConfigErrors> {
     let text = document.to_string();
     parse(path, &text)?;
-    replace(path, text.as_bytes())
-        .map_err(|found| error(path, "", format!("cannot be written: {found}")))
+    replace(path, text.as_bytes()).map_err(|found| {
+        error(
+            path,
+            "",
+            format!("cannot be written: {}", crate::domain::io_words(&found)),
+        )
+    })
 }
 
 /// Replaces a file at once, keeping its mode; a link keeps pointing where it did, since many keep

@@ -178,7 +178,12 @@ pub(super) fn read_text(path: &Path) -> Result<Option<String>, ConfigErrors> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => {
             let mut reader = Reader::new(path, "");
-            reader.complain(None, "", format!("cannot be read: {error}"), None);
+            reader.complain(
+                None,
+                "",
+                format!("cannot be read: {}", crate::domain::io_words(&error)),
+                None,
+            );
             reader.finish(None)
         }
     }

@@ -16,6 +16,7 @@ pub mod conversation;
 pub mod decision;
 pub mod event;
 pub mod ids;
+mod io_words;
 pub mod message;
 pub mod model;
 pub mod moment;
@@ -50,6 +51,7 @@ pub use ids::{
     AccountId, AttachmentId, CommandId, ConversationId, Cursor, DecisionId, MessageKey, PageToken,
     RemoteId, RunId, ToolCallId, TransferId,
 };
+pub use io_words::io_words;
 pub use message::{
     Author, Body, Delivery, Footer, IncomingMessage, Message, MessageSort, TextPatch,
 };

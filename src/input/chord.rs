@@ -15,8 +15,8 @@ impl fmt::Display for BadChord {
         write!(
             f,
             "“{}” is no key; write a letter, or one of enter, tab, esc, space, backspace, delete, \
-             insert, up, down, left, right, home, end, pageup, pagedown, f1…f24, with ctrl-, alt- \
-             or shift- before it",
+             insert, up, down, left, right, home, end, pageup, pagedown, f1…f24, with ctrl+, alt+ \
+             or shift+ before it",
             self.text
         )
     }
@@ -53,6 +53,11 @@ const ALIASES: &[(&str, Key)] = &[
 ];
 
 impl Chord {
+    /// The names of keys that are no characters.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        NAMES.iter().chain(ALIASES).map(|(name, _)| *name)
+    }
+
     /// Reads one chord.
     pub fn parse(text: &str) -> Result<Self, BadChord> {
         let bad = || BadChord {

@@ -195,7 +195,10 @@ impl CloseReason {
                 "The server answered {status} instead of opening the connection: {}.",
                 match status {
                     401 | 403 => "it did not accept this account",
-                    404 => "the path of the address is probably wrong",
+                    404 => {
+                        "nothing is at this path; the address needs the whole path of the \
+                         gateway, such as /iris, or /ws for Pheby"
+                    }
                     407 => "a proxy wants a name and a password",
                     429 => "too many attempts came from here; it must be left alone for a while",
                     502..=504 => "the gateway behind it does not run or is starting",

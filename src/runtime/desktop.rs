@@ -1,7 +1,7 @@
 //! What leaves the window: clipboard, notifications, the title, links and files opened elsewhere.
 //! Everything takes cleaned text and says only what is known of where it went.
 
-use crate::domain::Severity;
+use crate::domain::{Severity, io_words};
 use crate::text::SafeText;
 use base64::Engine as _;
 use std::io::Write;
@@ -87,7 +87,7 @@ pub fn copy(text: &SafeText, place: Place, fallback_dir: &Path) -> Copied {
             escape: None,
         },
         Err(error) => Copied {
-            how: format!("Not copied: {error}."),
+            how: format!("Not copied: {}.", io_words(&error)),
             severity: Severity::Error,
             escape: None,
         },
@@ -135,8 +135,13 @@ pub fn take_picture(place: Place, dir: &Path, name: &str) -> Result<PathBuf, Str
         );
     }
     let png = picture()?;
-    super::terminal::write_private(dir, name, &png)
-        .map_err(|error| format!("it could not be put into {}: {error}", dir.display()))
+    super::terminal::write_private(dir, name, &png).map_err(|error| {
+        format!(
+            "it could not be put into {}: {}",
+            dir.display(),
+            io_words(&error)
+        )
+    })
 }
 
 /// How long the program that holds the picture may take to hand it over.
@@ -171,7 +176,7 @@ fn picture() -> Result<Vec<u8>, String> {
                 .and_then(|image| png(image.width, image.height, &image.bytes));
             let _ = give.send(picture);
         })
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| io_words(&error))?;
     taken
         .recv_timeout(PICTURE_WAIT)
         .unwrap_or_else(|_| Err("the clipboard does not answer".to_owned()))
@@ -309,7 +314,8 @@ fn start_first(commands: impl IntoIterator<Item = Command>) -> Result<Child, Str
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => {
                 return Err(format!(
-                    "the program to open it could not be started: {error}"
+                    "the program to open it could not be started: {}",
+                    io_words(&error)
                 ));
             }
         }

@@ -4,7 +4,7 @@
 //! Knows nothing of accounts and transfers.
 
 use crate::app::event::{FileFacts, ListedFile, ShellReply};
-use crate::domain::AttachmentKind;
+use crate::domain::{AttachmentKind, io_words};
 use crate::text::{SafeText, size_words};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub fn expand_home(path: &str) -> PathBuf {
 pub fn inspect_file(base: &Path, path: &Path) -> Result<FileFacts, SafeText> {
     let full = base.join(expand_home(&path.to_string_lossy()));
     let say = |what: &str| SafeText::label(&format!("{}: {what}", path.display()));
-    let metadata = std::fs::metadata(&full).map_err(|error| say(&error.to_string()))?;
+    let metadata = std::fs::metadata(&full).map_err(|error| say(&io_words(&error)))?;
     if !metadata.is_file() {
         return Err(say("only files can be attached"));
     }
@@ -36,7 +36,7 @@ pub fn inspect_file(base: &Path, path: &Path) -> Result<FileFacts, SafeText> {
     let mut start = vec![0_u8; 512];
     let read = std::fs::File::open(&full)
         .and_then(|mut file| std::io::Read::read(&mut file, &mut start))
-        .map_err(|error| say(&error.to_string()))?;
+        .map_err(|error| say(&io_words(&error)))?;
     let media_type = infer::get(&start[..read]).map_or_else(
         || {
             mime_guess::from_path(&full)
@@ -95,12 +95,12 @@ pub(super) fn list_directory(base: &Path, directory: String) -> ShellReply {
 pub(super) fn load_icon(base: &Path, path: &Path) -> Result<Arc<[u8]>, SafeText> {
     let full = base.join(expand_home(&path.to_string_lossy()));
     let say = |what: &str| SafeText::label(&format!("{}: {what}", path.display()));
-    let metadata = std::fs::metadata(&full).map_err(|error| say(&error.to_string()))?;
+    let metadata = std::fs::metadata(&full).map_err(|error| say(&io_words(&error)))?;
     if metadata.len() > LARGEST_ICON {
         let most = size_words(LARGEST_ICON);
         return Err(say(&format!("an icon may have {most} at most")));
     }
-    let bytes = std::fs::read(&full).map_err(|error| say(&error.to_string()))?;
+    let bytes = std::fs::read(&full).map_err(|error| say(&io_words(&error)))?;
     let is_picture = infer::get(&bytes)
         .is_some_and(|kind| matches!(kind.mime_type(), "image/png" | "image/jpeg"));
     if !is_picture {

@@ -21,6 +21,8 @@ pub enum Bytes {
     Played(crate::input::TerminalEvent),
     /// A word of the player to the person.
     Note(String),
+    /// Nothing of the recording is left.
+    PlayEnded,
     /// The terminal is gone.
     Closed,
 }

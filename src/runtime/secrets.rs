@@ -221,7 +221,7 @@ impl Ladder {
                 // After the limit nobody listens any more.
                 let _ = reply.send(keyring(&service, &name, request));
             })
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| crate::domain::io_words(&error))?;
         match answer.recv_timeout(self.keyring_limit) {
             Ok(result) => result,
             Err(RecvTimeoutError::Timeout) => {

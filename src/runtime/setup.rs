@@ -3,8 +3,8 @@
 //! off the loop.
 
 use super::engine::Surroundings;
-use super::secrets::{self, Ladder};
-use super::session::{self, Place, SessionEvent, SessionInput, SessionSetup};
+use super::secrets::{self, Ladder, Source};
+use super::session::{self, Place, SecretPlace, SessionEvent, SessionInput, SessionSetup};
 use crate::config::account::{AccountConfig, EndpointPlace};
 use crate::config::file;
 use crate::domain::{AccountId, LinkEvent, LinkState, Secret, Topic};
@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// How long a check of an account may take.
-const CHECK: Duration = Duration::from_secs(35);
+pub const CHECK: Duration = Duration::from_secs(35);
 /// The command as the drivers say it, who do not know the account's name.
 const LOGIN: &str = "`trialogue account login`";
 
@@ -76,12 +76,19 @@ pub fn session(
     }
     let wants_secret = matches!(config.endpoint.place(), EndpointPlace::Network(_));
     let ladder = ladder(around);
+    let mut secret_place = None;
     let secret = match known {
         Some(secret) => Some(secret),
         None => ladder
             .find(config)
             .map_err(|error| SafeText::label(&error.to_string()))?
-            .map(|found| found.secret),
+            .map(|found| {
+                secret_place = Some(SecretPlace {
+                    name: found.source.to_string(),
+                    takes_login: matches!(found.source, Source::Keyring | Source::File(_)),
+                });
+                found.secret
+            }),
     };
     if wants_secret && secret.is_none() {
         return Err(SafeText::label(&format!(
@@ -118,6 +125,7 @@ pub fn session(
     };
     let origin = session::Origin {
         kind: config.endpoint.kind().to_owned(),
+        secret_place,
         seed: setup.seed,
         facts: setup.resume.facts.clone(),
     };

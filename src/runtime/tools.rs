@@ -1,6 +1,7 @@
 //! Runs the account's own tools: one argument list, JSON on standard input, JSON on standard output,
 //! a deadline. Never a shell, and never a tool that the account does not name.
 
+use crate::domain::io_words;
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use std::io;
 use std::process::Stdio;
@@ -34,7 +35,7 @@ pub async fn run(command: &[String], input: String, deadline: Duration) -> Resul
     wrap.wrap(process_wrap::tokio::KillOnDrop);
     let child = wrap
         .spawn()
-        .map_err(|error| format!("{program} could not be started: {error}"))?;
+        .map_err(|error| format!("{program} could not be started: {}", io_words(&error)))?;
     let mut group = Group(child);
     match timeout(deadline, group.talk(input)).await {
         Ok(result) => result,
@@ -73,7 +74,8 @@ impl Group {
             read_up_to(stdout, OUTPUT_LIMIT),
             read_up_to(stderr, ERROR_LIMIT)
         );
-        let output = output.map_err(|error| format!("Its output could not be read: {error}"))?;
+        let output = output
+            .map_err(|error| format!("Its output could not be read: {}", io_words(&error)))?;
         if output.len() as u64 > OUTPUT_LIMIT {
             let most = crate::text::size_words(OUTPUT_LIMIT);
             return Err(format!("It wrote more than {most}."));
@@ -83,7 +85,7 @@ impl Group {
             .inner_mut()
             .wait()
             .await
-            .map_err(|error| format!("It could not be watched: {error}"))?;
+            .map_err(|error| format!("It could not be watched: {}", io_words(&error)))?;
         if !status.success() {
             let errors = errors.unwrap_or_default();
             let text = String::from_utf8_lossy(&errors);

@@ -5,7 +5,7 @@
 //! path; only a harmless ending is taken from it, for the program that opens it later.
 
 use crate::app::effect::TransferFile;
-use crate::domain::TransferId;
+use crate::domain::{TransferId, io_words};
 use crate::transport::http::{Sink, Source};
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -184,8 +184,13 @@ impl Download {
             }
             options.open(&part)
         };
-        let file = create()
-            .map_err(|error| format!("a file in {} cannot be made: {error}", cache.display()))?;
+        let file = create().map_err(|error| {
+            format!(
+                "a file in {} cannot be made: {}",
+                cache.display(),
+                io_words(&error)
+            )
+        })?;
         Ok(Self {
             file,
             part,
@@ -224,7 +229,7 @@ impl Download {
             }
             Ok::<_, io::Error>(())
         };
-        put().map_err(|error| format!("it could not be kept: {error}"))?;
+        put().map_err(|error| format!("it could not be kept: {}", io_words(&error)))?;
         self.is_kept = true;
         Ok(Kept {
             path,
@@ -238,7 +243,7 @@ impl Sink for Download {
     fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.file
             .write_all(bytes)
-            .map_err(|error| format!("it could not be written: {error}"))?;
+            .map_err(|error| format!("it could not be written: {}", io_words(&error)))?;
         self.hash.update(bytes);
         self.size += bytes.len() as u64;
         Ok(())
@@ -273,7 +278,7 @@ pub enum Piece {
 impl Upload {
     fn open(path: &Path, size: u64) -> Result<Self, String> {
         let shown = path.display();
-        let wrong = |error: io::Error| format!("{shown} cannot be read: {error}");
+        let wrong = |error: io::Error| format!("{shown} cannot be read: {}", io_words(&error));
         // Looked at before it is opened: opening a pipe would wait for a writer.
         if !std::fs::metadata(path).map_err(wrong)?.is_file() {
             return Err(format!("{shown} is not a file"));
@@ -320,7 +325,7 @@ impl Upload {
             if error.kind() == io::ErrorKind::UnexpectedEof {
                 "it became shorter while it was sent".into()
             } else {
-                format!("it cannot be read: {error}")
+                format!("it cannot be read: {}", io_words(&error))
             }
         })?;
         self.hash.update(&bytes);
@@ -333,7 +338,7 @@ impl Upload {
         let facts: Metadata = self
             .file
             .metadata()
-            .map_err(|error| format!("it cannot be read: {error}"))?;
+            .map_err(|error| format!("it cannot be read: {}", io_words(&error)))?;
         if facts.len() != self.size || facts.modified().ok() != self.modified {
             return Err("it changed while it was sent".into());
         }
@@ -342,7 +347,7 @@ impl Upload {
 
     /// The whole file for a worker that streams it by itself.
     pub fn source(&self) -> Result<Source, String> {
-        let wrong = |error: io::Error| format!("it cannot be read: {error}");
+        let wrong = |error: io::Error| format!("it cannot be read: {}", io_words(&error));
         let mut file = self.file.try_clone().map_err(wrong)?;
         file.rewind().map_err(wrong)?;
         Ok(Source {

@@ -2,7 +2,7 @@
 //! is damaged, newer than this program, or on a network folder.
 
 use super::{Health, StoreError, StoreOptions, look, sidecar, unsent};
-use crate::domain::StartFacts;
+use crate::domain::{StartFacts, io_words};
 use crate::text::SafeText;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::ffi::OsString;
@@ -33,7 +33,7 @@ pub(super) fn open(path: &Path, options: &StoreOptions) -> Result<(Opened, Healt
     }
     make_private(path).map_err(|error| StoreError::Open {
         path: path.to_owned(),
-        reason: error.to_string(),
+        reason: io_words(&error),
     })?;
     let is_marked = marker(path).exists();
     match try_open(path, is_marked, options) {
@@ -253,7 +253,7 @@ fn replace_damaged(
             "it is damaged ({reason}) and could not be set aside: {error}"
         ))
     })?;
-    make_private(path).map_err(|error| open_error(error.to_string()))?;
+    make_private(path).map_err(|error| open_error(io_words(&error)))?;
     let (mut opened, mut health) =
         try_open(path, false, options).map_err(|error| open_error(error.to_string()))?;
     let count = rescued.len();

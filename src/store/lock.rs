@@ -18,7 +18,7 @@ pub enum LockError {
     #[error("another trialogue is open on this profile{}", pid.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
     Held { pid: Option<u32> },
     /// The file cannot be made or locked here; going on without the lock is possible.
-    #[error("cannot lock {path}: {source}")]
+    #[error("cannot lock {path}: {}", crate::domain::io_words(source))]
     Io {
         path: PathBuf,
         source: std::io::Error,

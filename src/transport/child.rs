@@ -10,6 +10,7 @@ mod lines;
 mod survivor;
 
 use super::{Arrivals, Ends, Link, Orders, Outgoing, failed, link};
+use crate::domain::io_words;
 use crate::link::{ChildSpec, CloseReason, Frame, LinkFailure};
 use bytes::BytesMut;
 use lines::{Line, Lines, Tail, utf8};
@@ -117,8 +118,9 @@ fn prepare_folders(spec: &ChildSpec) -> Result<(), CloseReason> {
     for folder in &spec.folders {
         private_folder(folder).map_err(|error| {
             cannot_start(format!(
-                "The folder {} cannot be made: {error}",
-                folder.display()
+                "The folder {} cannot be made: {}",
+                folder.display(),
+                io_words(&error)
             ))
         })?;
     }
@@ -141,8 +143,9 @@ fn take_lock(path: &Path) -> Result<File, CloseReason> {
     use std::io::{Read, Seek, Write};
     let wrong = |error: io::Error| {
         cannot_start(format!(
-            "The lock {} cannot be used: {error}",
-            path.display()
+            "The lock {} cannot be used: {}",
+            path.display(),
+            io_words(&error)
         ))
     };
     let mut options = File::options();
@@ -215,7 +218,7 @@ fn spawn(spec: &ChildSpec) -> Result<Box<dyn ChildWrapper>, CloseReason> {
                 _ => "it was not found. Check `command` of the account".into(),
             },
             io::ErrorKind::PermissionDenied => "it may not be run".into(),
-            _ => error.to_string(),
+            _ => io_words(&error),
         };
         cannot_start(format!("{program} could not be started: {hint}."))
     })
@@ -330,7 +333,10 @@ async fn supervise(
         },
         (false, None, Err(error)) => failed(
             LinkFailure::Broken,
-            format!("The runtime could not be watched any longer: {error}"),
+            format!(
+                "The runtime could not be watched any longer: {}",
+                io_words(&error)
+            ),
         ),
     };
     arrivals.down(reason).await;
@@ -427,9 +433,10 @@ async fn write(
             Outgoing::Frame(Frame::Text(bytes)) => {
                 match timeout(SEND, write_line(&mut stdin, &bytes)).await {
                     Ok(Ok(())) => continue,
-                    Ok(Err(error)) => {
-                        WriterEnd::Failed(format!("The runtime takes no input any more: {error}"))
-                    }
+                    Ok(Err(error)) => WriterEnd::Failed(format!(
+                        "The runtime takes no input any more: {}",
+                        io_words(&error)
+                    )),
                     Err(_) => {
                         WriterEnd::Failed("The runtime took nothing of what was sent to it.".into())
                     }

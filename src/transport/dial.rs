@@ -4,6 +4,7 @@
 mod address;
 
 use super::{failed, tls};
+use crate::domain::io_words;
 use crate::link::{CloseReason, LinkFailure};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -292,7 +293,17 @@ impl Service<http::Uri> for ToProxy {
                 _ => 1080,
             });
             let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
-            let stream = connect(host, port, limits.connect).await?;
+            let stream =
+                connect(host, port, limits.connect)
+                    .await
+                    .map_err(|error| match error.kind {
+                        // Whoever reads of it knows already that it is the proxy.
+                        LinkFailure::ConnectionRefused => DialError::new(
+                            error.kind,
+                            "nothing listens there. Start it, or correct what names it",
+                        ),
+                        _ => error,
+                    })?;
             let stream: Box<dyn Stream> = if is_secure {
                 Box::new(secure(stream, host, &config, limits.tls).await?)
             } else {
@@ -337,7 +348,7 @@ async fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, DialError> {
         .map_err(|error| {
             DialError::new(
                 LinkFailure::NameNotFound,
-                format!("No address was found for {host}: {error}"),
+                format!("No address was found for {host}: {}", io_words(&error)),
             )
         })?
         .collect();
@@ -434,7 +445,10 @@ fn connect_words(error: &io::Error, host: &str, port: u16) -> String {
             format!("There is no way to {host}:{port} from here. Check the network.")
         }
         LinkFailure::TimedOut => format!("{host}:{port} did not answer."),
-        _ => format!("The connection to {host}:{port} failed: {error}"),
+        _ => format!(
+            "The connection to {host}:{port} failed: {}.",
+            io_words(error)
+        ),
     }
 }
 
@@ -461,7 +475,10 @@ async fn secure<S: Stream + 'static>(
                 Some(inner) => DialError::new(LinkFailure::Tls, tls::words(inner, host)),
                 None => DialError::new(
                     LinkFailure::Tls,
-                    format!("{host} ended the connection during the TLS handshake: {error}"),
+                    format!(
+                        "{host} ended the connection during the TLS handshake: {}.",
+                        io_words(&error)
+                    ),
                 ),
             })
         }

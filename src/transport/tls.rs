@@ -105,6 +105,11 @@ pub fn words(error: &rustls::Error, host: &str) -> String {
                 "The certificate of {host} was signed by an authority that is not known here. If \
                  it is your own, name its file in `ca_file` of the account (--ca-file when adding it)."
             ),
+            CertificateError::BadSignature => format!(
+                "The certificate of {host} bears the name of an authority that is known here, but \
+                 was not signed by it; perhaps it was made anew. If it is your own, name the file \
+                 of the new one in `ca_file` of the account (--ca-file when adding it)."
+            ),
             CertificateError::Revoked => format!("The certificate of {host} was revoked."),
             // The verifier has no word of its own for it, and it is what people meet who made theirs.
             other if format!("{other:?}").contains("CaUsedAsEndEntity") => format!(

@@ -6,6 +6,7 @@
 
 use super::dial::{Address, Limits, Stream, Target, dial, kind_of};
 use super::{Ends, Link, Orders, Outgoing, failed, link, tls};
+use crate::domain::io_words;
 use crate::link::{CloseReason, Frame, LinkFailure};
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
@@ -71,8 +72,9 @@ async fn upgrade(
         Ok(Err(Error::Io(error))) => Err(failed(
             LinkFailure::Broken,
             format!(
-                "{} broke off before the WebSocket was open: {error}",
-                address.host
+                "{} broke off before the WebSocket was open: {}",
+                address.host,
+                io_words(&error)
             ),
         )),
         Ok(Err(error)) => Err(match end_of(error, &address.host) {
@@ -317,13 +319,33 @@ fn end_of(error: Error, who: &str) -> CloseReason {
             {
                 return failed(LinkFailure::Tls, tls::words(inner, who));
             }
-            failed(kind_of(&error), format!("The connection broke: {error}"))
+            failed(
+                kind_of(&error),
+                format!("The connection broke: {}.", io_words(&error)),
+            )
         }
         Error::Capacity(_) => too_large(),
         Error::Tls(error) => failed(LinkFailure::Tls, format!("TLS failed: {error}")),
+        Error::Protocol(ProtocolError::HandshakeIncomplete) => failed(
+            LinkFailure::Protocol,
+            format!("{who} hung up before it had answered."),
+        ),
+        Error::Protocol(
+            ProtocolError::MissingConnectionUpgradeHeader
+            | ProtocolError::MissingUpgradeWebSocketHeader
+            | ProtocolError::SecWebSocketAcceptKeyMismatch
+            | ProtocolError::WrongHttpVersion,
+        ) => failed(
+            LinkFailure::Protocol,
+            format!("{who} answers, but opens no WebSocket."),
+        ),
+        Error::Protocol(ProtocolError::HttparseError(_)) => failed(
+            LinkFailure::Protocol,
+            format!("{who} answers with something that is no HTTP."),
+        ),
         other => failed(
             LinkFailure::Protocol,
-            format!("{who} broke the WebSocket protocol: {other}"),
+            format!("{who} broke the rules of WebSocket: {other}."),
         ),
     }
 }

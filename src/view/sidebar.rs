@@ -54,6 +54,9 @@ pub(crate) fn link_mark(
     state: &State,
     g: &'static Glyphs,
 ) -> (&'static str, Role, String) {
+    if state.play.as_ref().is_some_and(|play| play.is_over) {
+        return (g.off, Role::Muted, "replay over".to_owned());
+    }
     match &account.account.link {
         LinkState::Off => (g.off, Role::Muted, "off".to_owned()),
         LinkState::Connecting => (g.connecting, Role::Warning, "connecting".to_owned()),

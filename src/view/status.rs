@@ -6,6 +6,7 @@ use super::item::{Scene, message::footer_parts};
 use super::sidebar::{full_name, link_mark, mark};
 use super::theme::Role;
 use super::words;
+use crate::app::replay;
 use crate::app::state::{AccountState, State};
 use crate::domain::{Delivery, Entry, OutboxRecord};
 use crate::text::width;
@@ -89,6 +90,21 @@ pub(crate) fn status(
     canvas.fill(area, Role::Bar);
     let g = canvas.glyphs;
     let mut row = Row::default().indented(2);
+    if let Some(play) = &state.play {
+        let words = if play.is_over {
+            " REPLAY over ".to_owned()
+        } else {
+            format!(" REPLAY {} ", play.speed)
+        };
+        let way_out = if play.is_over {
+            replay::way_out(state)
+        } else {
+            String::new()
+        };
+        row = row
+            .and(words, Role::Loud)
+            .and(format!("{way_out}  "), Role::BarMuted);
+    }
     if let Some(reason) = &state.read_only {
         row = row.and(format!("read only: {reason}  "), Role::Warning);
     }

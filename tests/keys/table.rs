@@ -110,6 +110,40 @@ fn the_palette_reaches_everything_by_name() {
 }
 
 #[test]
+fn in_the_palette_the_start_of_a_title_wins_and_what_takes_away_never_comes_first() {
+    let mut desk = Desk::new();
+    for (typed, first) in [
+        ("the account", "The account: link, software, abilities"),
+        ("account", "Account 1: home"),
+        ("connect", "Connect now"),
+        ("conversation", "New conversation"),
+        ("message", "Messages that wait"),
+    ] {
+        desk.press("ctrl-p").text(typed);
+        assert_eq!(
+            desk.labels().first().map(String::as_str),
+            Some(first),
+            "{typed}"
+        );
+        desk.press("esc");
+    }
+}
+
+#[test]
+fn an_account_that_was_switched_off_says_how_it_comes_back() {
+    let mut desk = Desk::new();
+    desk.press("ctrl-p")
+        .text("switch the account off")
+        .press("enter");
+    assert!(has(&desk.said(), "disconnect"));
+    let toast = desk.state.screen.toasts.last().unwrap().text.to_string();
+    assert_eq!(
+        toast,
+        "home is off: nothing comes or goes. Ctrl+P “Switch the account off or on” connects it again."
+    );
+}
+
+#[test]
 fn the_switcher_goes_to_a_conversation() {
     let mut desk = Desk::new();
     desk.press("ctrl-n").text("c").press("enter");

@@ -138,8 +138,14 @@ fn a_file_is_whole_or_not_there_and_only_for_its_owner() {
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let before = read(&file);
+    let again = profile.run(&["export", &id, "-o", file.to_str().unwrap()]);
+    assert_eq!(again.status.code(), Some(2), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("--force"));
+    assert_eq!(read(&file), before);
+    profile.says(&["export", &id, "-o", file.to_str().unwrap(), "--force"]);
+    let before = read(&file);
     profile.served.kill();
-    let down = profile.run(&["export", &id, "-o", file.to_str().unwrap()]);
+    let down = profile.run(&["export", &id, "-o", file.to_str().unwrap(), "--force"]);
     assert_eq!(down.status.code(), Some(3), "{}", text(&down.stderr));
     assert!(text(&down.stderr).contains("--offline"));
     assert_eq!(read(&file), before);

@@ -73,6 +73,44 @@ fn a_session_is_recorded_and_played_again_without_its_server() {
 }
 
 #[test]
+fn a_recording_that_is_there_is_not_written_over() {
+    let profile = Profile::new("pheby", &["speed=400"]);
+    let file = profile.home.path().join("session.jsonl");
+    std::fs::write(&file, "mine").unwrap();
+    let path = file.to_str().unwrap();
+    let refused = profile.run(&["record", path]);
+    assert_eq!(refused.status.code(), Some(2));
+    let words = text(&refused.stderr);
+    assert!(
+        words.contains("is there already") && words.contains("--force"),
+        "{words}"
+    );
+    assert_eq!(read(&file), "mine");
+}
+
+#[test]
+fn what_is_typed_during_a_replay_goes_nowhere_and_its_end_is_shown() {
+    let profile = Profile::new("pheby", &["speed=400"]);
+    let file = profile.home.path().join("session.jsonl");
+    let path = file.to_str().unwrap().to_owned();
+    in_terminal(&profile, &["record", &path], |pty| {
+        pty.wait_for("Welcome");
+    });
+    let mut pty = Pty::start(
+        program(profile.home.path(), &["replay", &path, "--speed", "max"]),
+        120,
+        40,
+    );
+    pty.wait_for("REPLAY over");
+    assert!(!pty.screen().contains("online"), "{}", pty.screen());
+    pty.send("typed words");
+    pty.wait_for("goes nowhere");
+    assert!(!pty.screen().contains("typed words"), "{}", pty.screen());
+    pty.send("\x04");
+    assert_eq!(pty.wait_exit(), 0);
+}
+
+#[test]
 fn a_recording_is_played_step_by_step() {
     let profile = Profile::new("pheby", &["speed=400"]);
     let file = profile.home.path().join("session.jsonl");

@@ -86,7 +86,8 @@ async fn a_proxy_that_is_not_there_is_told_from_a_server_that_is_not() {
     let port = Server::start().await.port;
     let mut rig = Rig::connected(behind(format!("http://127.0.0.1:{port}")));
     let words = refused(rig.down().await);
-    assert!(words.contains("Nothing listens"), "{words}");
+    assert!(words.contains("nothing listens there"), "{words}");
+    assert!(!words.contains("gateway runs"), "{words}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

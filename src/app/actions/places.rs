@@ -254,6 +254,11 @@ pub(super) fn stop_run(state: &mut State, now: Moment) -> Vec<Effect> {
     }
 }
 
+/// Whether an account is switched off, or stays so until it is connected again.
+pub fn is_off(of: &AccountState) -> bool {
+    matches!(of.account.link, LinkState::Off | LinkState::Refused { .. })
+}
+
 /// Carries out an action on one account.
 pub fn on_account(
     state: &mut State,
@@ -265,7 +270,7 @@ pub fn on_account(
         return Vec::new();
     };
     let label = of.account.label.clone();
-    let is_off = matches!(of.account.link, LinkState::Off | LinkState::Refused { .. });
+    let is_off = is_off(of);
     match action {
         Action::RetryNow => vec![Effect::Link {
             account: account.clone(),
@@ -275,14 +280,23 @@ pub fn on_account(
                 LinkChange::RetryNow
             },
         }],
-        Action::Disconnect => vec![Effect::Link {
+        Action::Disconnect if is_off => vec![Effect::Link {
             account: account.clone(),
-            change: if is_off {
-                LinkChange::Connect
-            } else {
-                LinkChange::Disconnect
-            },
+            change: LinkChange::Connect,
         }],
+        Action::Disconnect => {
+            let title = Action::Disconnect.title();
+            let keys = match state.keymap.hint_anywhere(Action::Palette) {
+                Some(keys) => format!("{keys} “{title}”"),
+                None => format!("“{title}”"),
+            };
+            let words = format!("{label} is off: nothing comes or goes. {keys} connects it again.");
+            state.say(Severity::Warning, words);
+            vec![Effect::Link {
+                account: account.clone(),
+                change: LinkChange::Disconnect,
+            }]
+        }
         Action::RemoveAccount => {
             popups::confirm(
                 state,

@@ -1,6 +1,7 @@
 //! Files on a draft: paths as terminals paste them, attaching, and the limits of the account.
 
 use super::composer::DraftFile;
+use super::overlay::{Overlay, Prompted};
 use crate::app::Effect;
 use crate::app::event::FileFacts;
 use crate::app::state::{Redraw, State};
@@ -116,6 +117,7 @@ pub fn on_inspected(state: &mut State, path: &Path, facts: Result<FileFacts, Saf
             Ok(facts) => too_much(state, &account, &id, path, facts)
                 .map(|reason| format!("{} is not attached: {reason}", path.display())),
         };
+        let asked = prompt_of(state, path);
         let Some(of) = state.conversation_mut(&account, &id) else {
             continue;
         };
@@ -126,14 +128,30 @@ pub fn on_inspected(state: &mut State, path: &Path, facts: Result<FileFacts, Saf
                     file.path.clone_from(&facts.path);
                     file.facts = Some(facts.clone());
                 }
+                if let Some(at) = asked {
+                    state.screen.overlays.remove(at);
+                }
             }
             (_, refusal) => {
                 files.retain(|file| file.path != path);
-                state.say(Severity::Warning, refusal.unwrap_or_default());
+                let words = refusal.unwrap_or_default();
+                match asked.and_then(|at| state.screen.overlays.get_mut(at)) {
+                    Some(Overlay::Prompt(prompt)) => prompt.error = Some(SafeText::prose(&words)),
+                    _ => state.say(Severity::Warning, words),
+                }
             }
         }
         state.redraw(Redraw::Now);
     }
+}
+
+/// The popup in which this path was typed, when it still stands so.
+fn prompt_of(state: &State, path: &Path) -> Option<usize> {
+    state.screen.overlays.iter().position(|overlay| {
+        matches!(overlay, Overlay::Prompt(prompt)
+            if matches!(prompt.then, Prompted::AttachPath(..))
+                && Path::new(prompt.line.text.trim()) == path)
+    })
 }
 
 /// Why a file does not fit on the message.

@@ -3,24 +3,44 @@
 use crate::text::graphemes;
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
+use std::cmp::Reverse;
+
+/// Where in an item stands what was typed, from the worst to the best.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum FitPlace {
+    /// Its letters in their order, wherever.
+    Letters,
+    /// Every word at the start of some word.
+    Words,
+    /// Just so, from the start of a word on.
+    Inside,
+    /// Just so, from the start on.
+    Start,
+    /// It is all there is.
+    All,
+}
 
 /// An item that fits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fit {
     /// Index of the item.
     pub index: usize,
+    /// Where in the item it stands.
+    pub place: FitPlace,
     /// Byte offsets of the clusters that matched, ascending.
     pub matched: Vec<usize>,
 }
 
-/// The items that fit a filter, best first: one that is just what was typed before those in which
-/// it stands; equal ones stay in their order. An empty filter keeps everything as it is.
+/// The items that fit a filter, best first: by the place where it stands, then by how well the
+/// letters stand together; equal ones stay in their order. An empty filter keeps everything as it
+/// is.
 pub fn rank<'a>(filter: &str, items: impl Iterator<Item = &'a str>) -> Vec<Fit> {
     if filter.trim().is_empty() {
         return items
             .enumerate()
             .map(|(index, _)| Fit {
                 index,
+                place: FitPlace::Letters,
                 matched: Vec::new(),
             })
             .collect();
@@ -30,7 +50,7 @@ pub fn rank<'a>(filter: &str, items: impl Iterator<Item = &'a str>) -> Vec<Fit> 
     let mut characters = Vec::new();
     let mut places = Vec::new();
     let typed = filter.trim().to_lowercase();
-    let mut found: Vec<((bool, u32), Fit)> = Vec::new();
+    let mut found: Vec<(u32, Fit)> = Vec::new();
     for (index, item) in items.enumerate() {
         places.clear();
         let hay = Utf32Str::new(item, &mut characters);
@@ -40,17 +60,40 @@ pub fn rank<'a>(filter: &str, items: impl Iterator<Item = &'a str>) -> Vec<Fit> 
         };
         places.sort_unstable();
         places.dedup();
-        let is_all = item.trim().to_lowercase() == typed;
         found.push((
-            (is_all, score),
+            score,
             Fit {
                 index,
+                place: place_of(&typed, &item.trim().to_lowercase()),
                 matched: offsets(item, &places, is_ascii),
             },
         ));
     }
-    found.sort_by_key(|(score, fit)| (std::cmp::Reverse(*score), fit.index));
+    found.sort_by_key(|(score, fit)| (Reverse((fit.place, *score)), fit.index));
     found.into_iter().map(|(_, fit)| fit).collect()
+}
+
+/// Where the typed text stands in an item; both in small letters.
+fn place_of(typed: &str, item: &str) -> FitPlace {
+    if item == typed {
+        return FitPlace::All;
+    }
+    if item.starts_with(typed) {
+        return FitPlace::Start;
+    }
+    let is_word_start = |at: usize| {
+        item.get(..at)
+            .and_then(|before| before.chars().next_back())
+            .is_none_or(|c| !c.is_alphanumeric())
+    };
+    let begins = |part: &str| item.match_indices(part).any(|(at, _)| is_word_start(at));
+    if begins(typed) {
+        FitPlace::Inside
+    } else if typed.split_whitespace().all(begins) {
+        FitPlace::Words
+    } else {
+        FitPlace::Letters
+    }
 }
 
 /// The matcher counts clusters, or bytes where all is ASCII.
@@ -95,6 +138,29 @@ mod tests {
             .map(|fit| fit.index)
             .collect();
         assert_eq!(order, [1, 2, 0]);
+    }
+
+    #[test]
+    fn the_start_wins_then_the_start_of_a_word() {
+        let items = [
+            "Reach no log",
+            "Switch the account off or on",
+            "The account: link",
+            "the-account",
+            "Go to an account there",
+        ];
+        let order: Vec<usize> = rank("the account", items.into_iter())
+            .iter()
+            .map(|fit| fit.index)
+            .collect();
+        assert_eq!(order, [2, 1]);
+        let places: Vec<FitPlace> = rank("log", items.into_iter())
+            .iter()
+            .map(|fit| fit.place)
+            .collect();
+        assert_eq!(places, [FitPlace::Inside]);
+        let words = rank("acc the", ["the new account", "tac the oc"].into_iter());
+        assert_eq!(words[0].place, FitPlace::Words);
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! The rows of the palette: every action by its title with its keys, then what the server offers
 //! besides. What cannot be done here stays in the list and says why.
 
-use super::rows::{ListRow, Then, filtered};
+use super::fuzzy;
+use super::rows::{ListRow, Then, chosen};
 use crate::app::Action;
 use crate::app::actions::places;
 use crate::app::state::State;
 use crate::domain::{ConversationKind, Support};
 use crate::text::SafeText;
+use std::cmp::Reverse;
 
 /// The rows for a filter.
 pub fn rows(state: &State, filter: &str) -> Vec<ListRow> {
@@ -34,13 +36,27 @@ pub fn rows(state: &State, filter: &str) -> Vec<ListRow> {
         }
     }
     let also = also_called(filter, &rows);
-    let mut found = filtered(filter, rows);
+    let mut found = best_first(filter, rows);
     for row in also {
         if !found.iter().any(|known| known.then == row.then) {
             found.push(row);
         }
     }
     found
+}
+
+/// The rows whose title fits. Among those in which it stands in the same place, what takes something
+/// away comes last: a quick Enter must not lose anything.
+fn best_first(filter: &str, rows: Vec<ListRow>) -> Vec<ListRow> {
+    let mut fits = fuzzy::rank(filter, rows.iter().map(|row| row.label.as_str()));
+    fits.sort_by_key(|fit| {
+        let takes_away = match rows.get(fit.index).map(|row| &row.then) {
+            Some(Then::Perform(action)) => !filter.trim().is_empty() && action.takes_away(),
+            _ => false,
+        };
+        (Reverse(fit.place), takes_away)
+    });
+    chosen(fits, rows)
 }
 
 /// What people look for most, in this order.
@@ -129,6 +145,13 @@ pub fn action_row(state: &State, action: Action) -> ListRow {
         && let Some(account) = state.accounts.get(n - 1)
     {
         row.label = SafeText::label(&format!("Account {n}: {}", account.account.label));
+    }
+    // What an account is switched to, and which one, is read before it is done.
+    if action == Action::Disconnect
+        && let Some(of) = places::target_account(state).and_then(|id| state.account(&id))
+    {
+        let change = if places::is_off(of) { "on" } else { "off" };
+        row = row.with_detail(format!("switches {} {change}", of.account.label));
     }
     if let Some(keys) = state.keymap.hint_anywhere(action) {
         row.keys = SafeText::label(&keys);

@@ -411,7 +411,14 @@ fn on_prompt(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
             };
             let Prompt { line, then, .. } = &asked;
             match prompt::entered(state, now, then.clone(), line.text.trim()) {
-                Ok(effects) => effects,
+                Ok(effects) => {
+                    // The file is looked at first; what is wrong with it is said in the popup.
+                    let looks = |effect: &Effect| matches!(effect, Effect::InspectFile { .. });
+                    if effects.iter().any(looks) {
+                        state.screen.overlays.push(Overlay::Prompt(asked));
+                    }
+                    effects
+                }
                 Err(error) => {
                     state.screen.overlays.push(Overlay::Prompt(Prompt {
                         error: Some(crate::text::SafeText::prose(&error)),

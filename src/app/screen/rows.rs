@@ -113,6 +113,11 @@ impl ListRow {
 /// Keeps the rows whose label fits the filter, best first, and notes what matched.
 pub fn filtered(filter: &str, rows: Vec<ListRow>) -> Vec<ListRow> {
     let fits = fuzzy::rank(filter, rows.iter().map(|row| row.label.as_str()));
+    chosen(fits, rows)
+}
+
+/// The rows that fit, in the order of the fits, with what matched.
+pub(super) fn chosen(fits: Vec<fuzzy::Fit>, rows: Vec<ListRow>) -> Vec<ListRow> {
     let mut rows: Vec<Option<ListRow>> = rows.into_iter().map(Some).collect();
     fits.into_iter()
         .filter_map(|fit| {

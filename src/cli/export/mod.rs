@@ -9,6 +9,7 @@ use super::args::{Export, ExportFormat, Global};
 use super::{Exit, Failure, chat, pick, read};
 use crate::domain::{
     AccountId, Attachment, AttachmentId, ConversationId, Entry, EntryBody, StoredConversation,
+    io_words,
 };
 use crate::runtime::oneshot::Amount;
 use crate::store::{Handle, pages};
@@ -39,6 +40,11 @@ trait Format {
 /// Runs it.
 pub fn run(global: &Global, export: &Export) -> Result<Exit, Failure> {
     let format = format(export)?;
+    if let Some(path) = &export.output
+        && !export.force
+    {
+        super::words::refuse_to_replace(path)?;
+    }
     if export.offline {
         let (store, facts, _) = read::open(global)?;
         let of = pick::stored(
@@ -73,6 +79,11 @@ fn format(export: &Export) -> Result<ExportFormat, Failure> {
         .and_then(Path::extension)
         .and_then(|ending| ending.to_str());
     match ending {
+        // Nothing in such a name says what is in the file.
+        None | Some("txt") if export.output.is_some() => {
+            complain!("written as Markdown; --format json or html writes another form");
+            Ok(ExportFormat::Md)
+        }
         None | Some("md" | "markdown" | "txt") => Ok(ExportFormat::Md),
         Some("json") => Ok(ExportFormat::Json),
         Some("html" | "htm") => Ok(ExportFormat::Html),
@@ -114,8 +125,8 @@ fn write(
     let has_gaps = written.map_err(|wrong| match wrong {
         Wrong::Store(failure) => failure,
         Wrong::Output(error) => Failure::usage(match &export.output {
-            Some(path) => format!("{}: {error}", path.display()),
-            None => format!("it could not be written: {error}"),
+            Some(path) => format!("{}: {}", path.display(), io_words(&error)),
+            None => format!("it could not be written: {}", io_words(&error)),
         }),
     })?;
     if has_gaps {

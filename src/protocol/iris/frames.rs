@@ -434,6 +434,9 @@ pub(super) struct ErrorBody {
     pub(super) code: String,
     #[serde(deserialize_with = "text")]
     pub(super) message: String,
+    /// It has the form in which a Pheby server says no.
+    #[serde(skip)]
+    pub(super) is_of_pheby: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -516,6 +519,11 @@ struct Fields {
 }
 
 /// Reads one frame.
+/// Pheby has no payload: what is wrong stands beside the type.
+fn has_error_of_pheby(map: &Map<String, Value>) -> bool {
+    !map.contains_key("v") && (map.contains_key("code") || map.contains_key("error"))
+}
+
 pub(super) fn decode(frame: &str) -> Result<Incoming, Oddity> {
     let mut map = object(frame)?;
     let Some(Value::String(name)) = map.remove("type") else {
@@ -575,6 +583,10 @@ pub(super) fn decode(frame: &str) -> Result<Incoming, Oddity> {
         "status" => Event::Status {
             state: fields(body)?.state,
         },
+        "error" if body.is_empty() && has_error_of_pheby(&map) => Event::Error(ErrorBody {
+            is_of_pheby: true,
+            ..ErrorBody::default()
+        }),
         "error" => Event::Error(payload(what, body)?),
         "pong" => Event::Pong,
         "sync.done" => Event::SyncDone {

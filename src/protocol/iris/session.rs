@@ -407,6 +407,12 @@ impl Iris {
             return self.give_up(refusal.text.as_str());
         }
         if self.session.stage == Stage::Greeting {
+            if error.is_of_pheby {
+                return self.give_up(
+                    "This looks like a Pheby server, not like an Iris gateway. Check the kind of \
+                     the account (pheby) and the path of its address.",
+                );
+            }
             return if error.code == "unsupported" {
                 self.give_up(&format!(
                     "The gateway speaks another version of Iris; this program speaks version \

@@ -166,6 +166,9 @@ pub(super) struct ErrorBody {
     pub(super) code: String,
     #[serde(deserialize_with = "text")]
     pub(super) message: String,
+    /// It has the form in which an Iris gateway says no.
+    #[serde(skip)]
+    pub(super) is_of_iris: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -512,7 +515,12 @@ pub(super) fn decode(frame: &str) -> Result<Incoming, Oddity> {
             Some(Value::Object(body)) => payload(what, body)?,
             Some(Value::String(code)) => ErrorBody {
                 code,
-                message: String::new(),
+                ..ErrorBody::default()
+            },
+            // Iris has a version on every frame, and what is wrong in a payload.
+            _ if map.contains_key("v") && map.contains_key("payload") => ErrorBody {
+                is_of_iris: true,
+                ..ErrorBody::default()
             },
             _ => payload(what, map)?,
         }),

@@ -197,6 +197,13 @@ impl Pheby {
     }
 
     pub(super) fn on_error(&mut self, now: Moment, id: Option<String>, error: &ErrorBody) {
+        if error.is_of_iris && !self.session.is_ready() {
+            return self.give_up(
+                "This looks like an Iris gateway, not like a Pheby server. Check the kind of the \
+                 account (iris) and the path of its address; a Pheby server is at /ws most often."
+                    .to_owned(),
+            );
+        }
         match error.code.as_str() {
             "unauthorized" => {
                 self.session.was_unauthorized = true;

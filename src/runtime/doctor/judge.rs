@@ -132,7 +132,7 @@ fn locale(facts: &Facts) -> Option<Finding> {
         .find(|(_, value)| !value.is_empty())?;
     let lower = value.to_ascii_lowercase();
     let is_utf8 = lower.contains("utf-8") || lower.contains("utf8");
-    Some(if is_utf8 || lower == "c" || lower == "posix" {
+    Some(if is_utf8 {
         Finding::good("locale", format!("{name}={value}"))
     } else {
         Finding::limited(
@@ -357,8 +357,8 @@ fn files(facts: &Facts) -> Vec<Finding> {
     let editor = match (variable(facts, "VISUAL"), variable(facts, "EDITOR")) {
         ("", "") => Finding::limited(
             "editor",
-            "neither VISUAL nor EDITOR is set",
-            "Set EDITOR to write drafts in it with Ctrl+G.",
+            "vi, because neither VISUAL nor EDITOR is set",
+            "Ctrl+G opens the draft in it; set EDITOR for another one.",
         ),
         ("", editor) => Finding::good("editor", editor),
         (visual, _) => Finding::good("editor", visual),

@@ -7,7 +7,9 @@ use super::{Engine, Inner};
 use crate::app::effect::{AccountEffect, LinkChange, OpenTarget};
 use crate::app::event::ShellReply;
 use crate::app::{Effect, Event};
-use crate::domain::{AccountEvent, AccountId, CommandOutcome, Refusal, RefusalCode, Topic};
+use crate::domain::{
+    AccountEvent, AccountId, CommandOutcome, Refusal, RefusalCode, Topic, io_words,
+};
 use crate::runtime::files::{inspect_file, list_directory, load_icon};
 use crate::runtime::recording::{self, Head};
 use crate::runtime::session::SessionInput;
@@ -101,7 +103,7 @@ impl Engine {
                         Ok(path) => ShellReply::Saved { path, error: None },
                         Err(error) => ShellReply::Saved {
                             path: dir,
-                            error: Some(SafeText::label(&error.to_string())),
+                            error: Some(SafeText::label(&io_words(&error))),
                         },
                     },
                 );
@@ -332,7 +334,7 @@ impl Engine {
             .await;
             let error = match written {
                 Ok(Ok(())) => None,
-                Ok(Err(error)) => Some(SafeText::label(&error.to_string())),
+                Ok(Err(error)) => Some(SafeText::label(&io_words(&error))),
                 Err(_) => Some("the writer failed".into()),
             };
             let reply = ShellReply::Saved { path, error };

@@ -119,6 +119,15 @@ impl Stage {
         self.recording.session(account.as_str()).unwrap_or_default()
     }
 
+    /// How it goes, in words.
+    pub fn speed_words(&self) -> String {
+        match self.speed {
+            _ if self.by_steps => "by steps".to_owned(),
+            Speed::Times(times) => format!("{times}\u{d7}"),
+            Speed::Most => "without pauses".to_owned(),
+        }
+    }
+
     /// Begins to play; keys go to `screen`.
     pub fn begin(&self, screen: mpsc::Sender<Bytes>) {
         let inbox = match self.inbox.lock() {
@@ -201,8 +210,7 @@ impl Play {
                 let _ = self.screen.send(Bytes::Note(note)).await;
             }
         }
-        let note = "The recording is over. Everything can be looked at; nothing is sent.";
-        let _ = self.screen.send(Bytes::Note(note.to_owned())).await;
+        let _ = self.screen.send(Bytes::PlayEnded).await;
         while let Some(ask) = self.inbox.recv().await {
             self.take(ask).await;
         }

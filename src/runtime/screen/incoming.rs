@@ -5,6 +5,7 @@
 
 use super::Screen;
 use crate::app::Event;
+use crate::app::replay::{self, Own};
 use crate::app::state::PictureChoice;
 use crate::domain::Severity;
 use crate::input::parser::ParserOptions;
@@ -41,6 +42,7 @@ impl Screen {
                 self.engine.stay();
             }
             Bytes::Note(words) => self.engine.state.say(Severity::Info, words),
+            Bytes::PlayEnded => self.engine.apply(Event::PlayEnded),
             Bytes::Closed => self.leave(129),
         }
     }
@@ -61,6 +63,14 @@ impl Screen {
                 }
                 _ => true,
             });
+            for event in events {
+                match replay::own(&self.engine.state, &event) {
+                    Own::Reads => self.take_terminal(vec![event]),
+                    Own::Leaves => self.leave(0),
+                    Own::GoesNowhere => self.engine.apply(Event::PlayTyped),
+                }
+            }
+            return;
         }
         self.take_terminal(events);
     }

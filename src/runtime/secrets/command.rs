@@ -32,9 +32,12 @@ pub(super) fn run(words: &[String], limit: Duration) -> Result<Secret, SecretErr
     for name in super::variables() {
         command.env_remove(name);
     }
-    let mut child = command
-        .spawn()
-        .map_err(|error| failed(format!("could not be started: {error}")))?;
+    let mut child = command.spawn().map_err(|error| {
+        failed(format!(
+            "could not be started: {}",
+            crate::domain::io_words(&error)
+        ))
+    })?;
     let output = drain(child.stdout.take());
     let complaint = drain(child.stderr.take());
     let mut output = match output.recv_timeout(limit) {

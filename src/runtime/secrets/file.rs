@@ -47,7 +47,7 @@ pub fn file_name(name: &str) -> String {
 pub(super) fn read(path: &Path) -> Result<Option<Secret>, SecretError> {
     let failed = |error: std::io::Error| SecretError::File {
         path: path.to_owned(),
-        reason: error.to_string(),
+        reason: crate::domain::io_words(&error),
     };
     let file = match std::fs::File::open(path) {
         Ok(file) => file,
@@ -73,7 +73,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Secret>, SecretError> {
 pub(super) fn write(path: &Path, secret: &Secret) -> Result<(), SecretError> {
     let failed = |error: std::io::Error| SecretError::File {
         path: path.to_owned(),
-        reason: error.to_string(),
+        reason: crate::domain::io_words(&error),
     };
     if let Some(folder) = path.parent() {
         make_private(folder).map_err(failed)?;
@@ -104,7 +104,7 @@ pub(super) fn remove(path: &Path) -> Result<(), SecretError> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(SecretError::File {
             path: path.to_owned(),
-            reason: error.to_string(),
+            reason: crate::domain::io_words(&error),
         }),
         _ => Ok(()),
     }

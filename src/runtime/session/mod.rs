@@ -62,10 +62,21 @@ pub struct SessionSetup {
     pub origin: Origin,
 }
 
+/// From where a secret came, for the words when it is refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SecretPlace {
+    /// In words.
+    pub name: String,
+    /// `account login` puts a new one there; otherwise it is changed by hand.
+    pub takes_login: bool,
+}
+
 /// What a driver was built with, but for its secret.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
     pub kind: String,
+    /// From where the secret came, in words; none when it is only tried, or was given since.
+    pub secret_place: Option<SecretPlace>,
     pub seed: [u8; 16],
     pub facts: std::collections::BTreeMap<String, String>,
 }

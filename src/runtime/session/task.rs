@@ -489,7 +489,14 @@ impl Task {
                 {
                     self.last_error = Some(notice.body.to_string());
                 }
-                self.tell(*event);
+                let mut event = *event;
+                if let Topic::Link(LinkEvent::Changed(LinkState::Refused { reason })) =
+                    &mut event.topic
+                    && let Some(place) = &self.origin.secret_place
+                {
+                    *reason = super::words::with_place(reason, place);
+                }
+                self.tell(event);
             }
             Output::Close { last, grace, retry } => {
                 if let Some(last) = &last {

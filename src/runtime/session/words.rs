@@ -1,6 +1,6 @@
 //! What the account task says: frames for the inspector, and its own end.
 
-use super::SessionEvent;
+use super::{SecretPlace, SessionEvent};
 use crate::domain::{AccountEvent, LinkEvent, LinkState, Topic};
 use crate::link::Frame;
 use crate::text::SafeText;
@@ -47,6 +47,21 @@ pub(super) fn ended_by(error: JoinError) -> SafeText {
     ))
 }
 
+/// The command that sets a secret, as the drivers say it.
+const LOGIN: &str = "(`trialogue account login`)";
+
+/// A refusal of the secret, with the place from where it came: where that is another than the one
+/// that the command fills, the command would not help.
+pub(super) fn with_place(reason: &SafeText, place: &SecretPlace) -> SafeText {
+    let SecretPlace { name, takes_login } = place;
+    let by = if *takes_login {
+        format!("(`trialogue account login`; it came from {name})")
+    } else {
+        format!("in {name}, from where it came")
+    };
+    SafeText::prose(&reason.as_str().replace(LOGIN, &by))
+}
+
 /// What the loop hears at the end.
 pub(super) fn last_events(reason: Option<SafeText>) -> Vec<SessionEvent> {
     let mut events = Vec::new();
@@ -57,4 +72,34 @@ pub(super) fn last_events(reason: Option<SafeText>) -> Vec<SessionEvent> {
     }
     events.push(SessionEvent::Ended { reason });
     events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_secret_is_mended_where_it_came_from() {
+        let reason =
+            SafeText::from("Set the right token (`trialogue account login`), then connect again.");
+        let check = |name: &str, takes_login, wanted: &str| {
+            let place = SecretPlace {
+                name: name.to_owned(),
+                takes_login,
+            };
+            assert_eq!(with_place(&reason, &place).as_str(), wanted);
+        };
+        check(
+            "the variable TRIALOGUE_SECRET_HOME",
+            false,
+            "Set the right token in the variable TRIALOGUE_SECRET_HOME, from where it came, then \
+             connect again.",
+        );
+        check(
+            "the keyring",
+            true,
+            "Set the right token (`trialogue account login`; it came from the keyring), then \
+             connect again.",
+        );
+    }
 }

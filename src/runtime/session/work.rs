@@ -4,7 +4,7 @@
 use super::SessionEvent;
 use super::task::Task;
 use crate::app::event::TransferProgress;
-use crate::domain::{Secret, TransferId};
+use crate::domain::{Secret, TransferId, io_words};
 use crate::link::{HttpBody, HttpReply, HttpRequest, HttpSink};
 use crate::protocol::{Input, TransferFailure};
 use crate::runtime::tools;
@@ -281,7 +281,7 @@ impl Task {
                 Ok(_) => answer
                     .await
                     .unwrap_or_else(|_| Err("its source failed".into())),
-                Err(error) => Err(error.to_string()),
+                Err(error) => Err(io_words(&error)),
             })
         });
     }

@@ -167,7 +167,7 @@ fn special(state: &State, overlay: &Overlay) -> Option<Vec<(Action, &'static str
             let kind = wizard.kind.and_then(|at| state.kinds.get(at));
             let is_at_end = kind.is_some_and(|kind| wizard.focused >= kind.fields.len());
             let does = match &wizard.result {
-                _ if !is_at_end => "next",
+                _ if !is_at_end => "next field",
                 Some(Ok(_)) => "save",
                 Some(Err(_)) | None => "connect",
             };

@@ -34,15 +34,22 @@ pub(super) fn draw(
         .map(|of| wrap(of.hint.as_str(), room))
         .collect();
     let hinted: usize = hints_of.iter().map(Vec::len).sum();
-    let rows = u16::try_from(kind.fields.len() * 2 + hinted + 4).unwrap_or(u16::MAX);
+    let label = match &wizard.result {
+        Some(Ok(_)) => "Save",
+        _ => "Connect and see",
+    };
+    let (text, role) = outcome(wizard);
+    let told = wrap(text, usize::from(COLUMNS.min(area.width.saturating_sub(6)))).len();
+    let rows = u16::try_from(kind.fields.len() * 2 + hinted + 3 + told).unwrap_or(u16::MAX);
     let inner = frame(canvas, area, &title, COLUMNS, rows);
     // With little room the blanks between the fields go first, then the hints of other fields.
     let fields = kind.fields.len();
     let focused = hints_of.get(wizard.focused).map_or(0, Vec::len);
     let fits = |rows: usize| usize::from(inner.height) >= rows;
     let is_tight = inner.height < rows;
-    let shows_all = fits(fields + hinted + 2);
-    let shows_focused = fits(fields + focused + 2);
+    // What went wrong is read whole before a hint is.
+    let shows_all = fits(fields + hinted + 1 + told);
+    let shows_focused = fits(fields + focused + 1 + told);
     let mut y = inner.y;
     let mut cursor = None;
     let blank = Line::default();
@@ -91,10 +98,6 @@ pub(super) fn draw(
         }
         y += u16::from(!is_tight);
     }
-    let label = match &wizard.result {
-        Some(Ok(_)) => "Save",
-        _ => "Connect and see",
-    };
     if y < inner.bottom() {
         let is_focused = wizard.focused >= kind.fields.len();
         button(
@@ -108,15 +111,19 @@ pub(super) fn draw(
         );
         y += if is_tight { 1 } else { 2 };
     }
-    let (text, role) = match &wizard.result {
+    let y = y.min(inner.bottom().saturating_sub(1));
+    paragraph(canvas, inner, y, text, role);
+    hints(canvas, state, inner);
+    cursor
+}
+
+/// How the check stands, in words.
+fn outcome(wizard: &Wizard) -> (&str, Role) {
+    match &wizard.result {
         Some(Ok(_)) if wizard.is_checking => ("Saving", Role::Info),
         _ if wizard.is_checking => ("Connecting, to see what is there", Role::Info),
         Some(Ok(found)) => (found.as_str(), Role::Good),
         Some(Err(problem)) => (problem.as_str(), Role::Danger),
         None => ("It is tried out before it is saved.", Role::PopupMuted),
-    };
-    let y = y.min(inner.bottom().saturating_sub(1));
-    paragraph(canvas, inner, y, text, role);
-    hints(canvas, state, inner);
-    cursor
+    }
 }

@@ -67,6 +67,7 @@ impl Task {
             }
             SessionInput::Secret(secret) => {
                 self.secret = Some(secret.clone());
+                self.origin.secret_place = None;
                 self.feed(Input::SecretRenewed(secret));
                 self.hang_up();
                 self.links.forgive();
