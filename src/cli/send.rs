@@ -3,7 +3,7 @@
 use super::args::{Global, OnApproval, Send};
 use super::{Exit, Failure, chat, exit_of_refusal, json, listen, pick, record};
 use crate::config::account::EndpointPlace;
-use crate::domain::{AccountId, RemoteId, ToolCall, ToolCallId, ToolStatus, io_words};
+use crate::domain::{AccountId, Question, RemoteId, ToolCall, ToolCallId, ToolStatus, io_words};
 use crate::runtime::oneshot::{self, Ended, Report, Request};
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Read, Write};
@@ -46,6 +46,7 @@ pub fn run(global: &Global, send: &Send) -> Result<Exit, Failure> {
         is_one_stream: is_one_stream(),
         at_line_start: true,
         message: None,
+        said: String::new(),
         running: BTreeSet::new(),
     };
     let ended = runtime.block_on(async {
@@ -122,6 +123,8 @@ struct Printer {
     at_line_start: bool,
     /// The message that was printed last.
     message: Option<RemoteId>,
+    /// The text of it, or of a notice after it.
+    said: String,
     /// Calls whose start was told and whose end was not.
     running: BTreeSet<ToolCallId>,
 }
@@ -138,19 +141,26 @@ impl Printer {
                 if self.message.as_ref() != Some(*message) {
                     self.end_line();
                     self.message = Some((*message).clone());
+                    self.said.clear();
                 }
+                self.said.push_str(more);
                 self.text(more);
             }
             Report::Rewritten { message, text } => {
                 self.end_line();
                 self.message = Some((*message).clone());
+                self.said = (*text).to_owned();
                 self.text(text);
             }
             Report::MessageEnded { .. } => self.end_line(),
-            Report::Notice { text } => self.aside(&format!("· {text}")),
+            Report::Notice { text } => {
+                self.said = (*text).to_owned();
+                self.aside(&format!("· {text}"));
+            }
             Report::Tool(tool) => self.tool(tool),
             Report::Decision(decision) => {
-                self.aside(&format!("? {}", listen::question(&decision.question)));
+                let words = self.asked(&decision.question);
+                self.aside(&format!("? {words}"));
             }
             Report::Attachment { name, .. } => self.aside(&format!("+ file {name}")),
             Report::Conversation { name, .. } => self.aside(&format!("· in {name}")),
@@ -161,6 +171,20 @@ impl Printer {
             | Report::Started { .. }
             | Report::Resolved { .. }
             | Report::Expired { .. } => {}
+        }
+    }
+
+    /// What is asked. Some gateways say it as a message first; then the kind of it is enough.
+    fn asked(&self, question: &Question) -> String {
+        let (text, kind) = match question {
+            Question::Approval { command, .. } => (command, "approval wanted, as said above"),
+            Question::Clarification { question, .. } => (question, "answer wanted, as said above"),
+            Question::Picker { title } => (title, "choice wanted, as said above"),
+        };
+        if !text.is_empty() && self.said.contains(text.as_str().trim()) {
+            kind.to_owned()
+        } else {
+            listen::question(question)
         }
     }
 

@@ -196,8 +196,8 @@ impl CloseReason {
                 match status {
                     401 | 403 => "it did not accept this account",
                     404 => {
-                        "nothing is at this path; the address needs the whole path of the \
-                         gateway, such as /iris, or /ws for Pheby"
+                        "nothing is at this path; the address must end with the path of the \
+                         gateway, such as /ws, as whoever runs it names it"
                     }
                     407 => "a proxy wants a name and a password",
                     429 => "too many attempts came from here; it must be left alone for a while",

@@ -41,7 +41,7 @@ const KINDS: &[Kind] = &[
             Field {
                 name: "url",
                 title: "Address",
-                hint: "a host with its port, or a URL with http, https, ws or wss",
+                hint: "a host with its path, as gateway.example/iris, or a URL with http or ws",
                 is_secret: false,
                 is_required: true,
             },

@@ -116,7 +116,7 @@ fn in_the_palette_the_start_of_a_title_wins_and_what_takes_away_never_comes_firs
         ("the account", "The account: link, software, abilities"),
         ("account", "Account 1: home"),
         ("connect", "Connect now"),
-        ("conversation", "New conversation"),
+        ("conversation", "Go to a conversation"),
         ("message", "Messages that wait"),
     ] {
         desk.press("ctrl-p").text(typed);

@@ -40,7 +40,7 @@ pub(super) fn draw(
     };
     let (text, role) = outcome(wizard);
     let told = wrap(text, usize::from(COLUMNS.min(area.width.saturating_sub(6)))).len();
-    let rows = u16::try_from(kind.fields.len() * 2 + hinted + 3 + told).unwrap_or(u16::MAX);
+    let rows = u16::try_from(kind.fields.len() * 2 + hinted + 2 + told.max(2)).unwrap_or(u16::MAX);
     let inner = frame(canvas, area, &title, COLUMNS, rows);
     // With little room the blanks between the fields go first, then the hints of other fields.
     let fields = kind.fields.len();
