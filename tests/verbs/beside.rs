@@ -93,3 +93,14 @@ fn a_command_of_the_gateway_that_begins_no_run_is_answered() {
         assert!(!said.contains("another run"), "{message}: {said}");
     }
 }
+
+#[test]
+fn a_question_that_the_gateway_says_as_a_message_too_is_printed_once() {
+    let profile = Profile::new("iris", &["speed=400"]);
+    let out = profile.run(&["send", "--on-approval", "deny", "approve"]);
+    let said = format!("{}{}", text(&out.stdout), text(&out.stderr));
+    let times = |part: &str| said.matches(part).count();
+    assert_eq!(times("Reason: recursive delete"), 1, "{said}");
+    assert!(times("? approval wanted, as said above") > 0, "{said}");
+    assert_eq!(times("cd /srv/harbor/releases"), 1, "{said}");
+}

@@ -153,7 +153,7 @@ mod tests {
             .iter()
             .map(|fit| fit.index)
             .collect();
-        assert_eq!(order, [2, 1]);
+        assert_eq!(order[..2], [2, 1]);
         let places: Vec<FitPlace> = rank("log", items.into_iter())
             .iter()
             .map(|fit| fit.place)

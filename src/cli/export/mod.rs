@@ -39,12 +39,12 @@ trait Format {
 
 /// Runs it.
 pub fn run(global: &Global, export: &Export) -> Result<Exit, Failure> {
-    let format = format(export)?;
     if let Some(path) = &export.output
         && !export.force
     {
         super::words::refuse_to_replace(path)?;
     }
+    let format = format(export)?;
     if export.offline {
         let (store, facts, _) = read::open(global)?;
         let of = pick::stored(
