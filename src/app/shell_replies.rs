@@ -2,6 +2,7 @@
 
 use super::effect::Effect;
 use super::event::ShellReply;
+use super::screen::overlay::{Overlay, Prompted};
 use super::screen::{TappedFrame, attach, drawer, wizard};
 use super::state::{Pending, Redraw, State};
 use super::{actions, drafts};
@@ -167,15 +168,26 @@ fn icon_loaded(
     id: &ConversationId,
     icon: Result<std::sync::Arc<[u8]>, SafeText>,
 ) -> Vec<Effect> {
+    let asked = state.screen.overlays.iter().position(|overlay| {
+        matches!(overlay, Overlay::Prompt(prompt)
+            if matches!(&prompt.then, Prompted::Icon(of, place) if of == account && place == id))
+    });
     match icon {
         Err(reason) => {
-            state.say(
-                Severity::Error,
-                format!("The icon could not be read: {reason}"),
-            );
+            let words = format!("The icon could not be read: {reason}");
+            match asked.and_then(|at| state.screen.overlays.get_mut(at)) {
+                Some(Overlay::Prompt(prompt)) => {
+                    prompt.error = Some(SafeText::prose(&words));
+                    state.redraw(Redraw::Now);
+                }
+                _ => state.say(Severity::Error, words),
+            }
             Vec::new()
         }
         Ok(icon) => {
+            if let Some(at) = asked {
+                state.screen.overlays.remove(at);
+            }
             let Some(here) = state.conversation(account, id) else {
                 return Vec::new();
             };

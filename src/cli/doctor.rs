@@ -171,3 +171,36 @@ fn accounts(around: &Arc<Surroundings>, offline: bool) -> Result<Section, Failur
         findings,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_to_fail_has_a_hint_of_its_own() {
+        let check = |why: &str, part: &str| {
+            let hint = no_connection("home", why);
+            assert!(hint.contains(part), "{why}: {hint}");
+        };
+        check(
+            "The server answered 429 instead of opening",
+            "Wait a minute",
+        );
+        check(
+            "The certificate of a was signed by nobody",
+            "`ca_file` of home",
+        );
+        check(
+            "The proxy http://b:9 (HTTPS_PROXY) did not open",
+            "NO_PROXY",
+        );
+        check("Nothing listens at a:1. Check", "Start the server");
+        check("No address was found for a: no", "spelled right");
+        check(
+            "The server answered 404 instead of opening",
+            "Correct `url`",
+        );
+        check("The server answered 502 instead of opening", "behind it");
+        check("a:1 did not answer.", "reach it");
+    }
+}

@@ -40,6 +40,39 @@ fn a_command_half_typed_is_completed_before_it_is_sent() {
 }
 
 #[test]
+fn a_path_that_leads_nowhere_keeps_the_popup_open_and_is_said_in_it() {
+    let mut desk = Desk::new();
+    desk.press("ctrl-x f").text("nope.txt").press("enter");
+    assert_eq!(desk.popup(), "prompt");
+    let inspected = |path: &str, facts| {
+        Event::Shell(ShellReply::FileInspected {
+            path: path.into(),
+            facts,
+        })
+    };
+    let wrong = "nope.txt: there is no such file or folder";
+    desk.event(inspected("nope.txt", Err(wrong.into())));
+    let error = |desk: &Desk| match desk.state.screen.overlays.last() {
+        Some(Overlay::Prompt(prompt)) => prompt.error.as_ref().map(ToString::to_string),
+        _ => None,
+    };
+    assert_eq!(error(&desk), Some(format!("Not attached: {wrong}")));
+    for _ in 0..8 {
+        desk.press("backspace");
+    }
+    desk.text("notes.md").press("enter");
+    let facts = FileFacts {
+        path: "/home/ada/notes.md".into(),
+        name: "notes.md".to_owned(),
+        size: 3,
+        media_type: "text/plain".to_owned(),
+        kind: AttachmentKind::Document,
+    };
+    desk.event(inspected("notes.md", Ok(facts)));
+    assert_eq!(desk.popup(), "");
+}
+
+#[test]
 fn an_at_sign_completes_a_path_and_attaches_it() {
     let mut desk = Desk::new();
     desk.text("see @");

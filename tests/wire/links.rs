@@ -119,6 +119,24 @@ async fn an_answer_instead_of_a_socket_keeps_its_status() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_web_server_is_told_in_words() {
+    for (answer, word) in [("", "hung up"), ("SSH-2.0-OpenSSH_9.9\r\n\r\n", "no HTTP")] {
+        let server = Server::start().await;
+        let mut rig = Rig::connected(target(server.port));
+        let mut stream = server.raw().await;
+        read_head(&mut stream).await;
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        drop(stream);
+        let words = rig.down().await.words();
+        assert!(words.contains(word), "{words}");
+        assert!(
+            !words.contains("Handshake") && !words.contains("httparse"),
+            "{words}"
+        );
+    }
+}
+
 pub async fn read_head(stream: &mut tokio::net::TcpStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

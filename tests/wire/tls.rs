@@ -146,6 +146,17 @@ async fn an_unknown_authority_is_not_believed_and_the_way_out_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_authority_that_was_made_anew_under_its_name_is_told() {
+    let old = Authority::new();
+    let words = distrust(Authority::new().acceptor("localhost", false), Some(&old)).await;
+    assert!(words.contains("made anew"), "{words}");
+    assert!(
+        words.contains("ca_file") && !words.contains("BadSignature"),
+        "{words}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_expired_certificate_is_named_with_its_day() {
     let authority = Authority::new();
     let words = distrust(authority.acceptor("localhost", true), Some(&authority)).await;

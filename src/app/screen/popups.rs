@@ -413,7 +413,9 @@ fn on_prompt(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
             match prompt::entered(state, now, then.clone(), line.text.trim()) {
                 Ok(effects) => {
                     // The file is looked at first; what is wrong with it is said in the popup.
-                    let looks = |effect: &Effect| matches!(effect, Effect::InspectFile { .. });
+                    let looks = |effect: &Effect| {
+                        matches!(effect, Effect::InspectFile { .. } | Effect::LoadIcon { .. })
+                    };
                     if effects.iter().any(looks) {
                         state.screen.overlays.push(Overlay::Prompt(asked));
                     }

@@ -122,7 +122,7 @@ impl Stage {
     /// How it goes, in words.
     pub fn speed_words(&self) -> String {
         match self.speed {
-            _ if self.by_steps => "by steps".to_owned(),
+            _ if self.by_steps => "by steps, F7".to_owned(),
             Speed::Times(times) => format!("{times}\u{d7}"),
             Speed::Most => "without pauses".to_owned(),
         }
