@@ -109,7 +109,11 @@ fn run_add(
                     &failure,
                     "nothing was saved; with --no-check it is saved all the same",
                 );
-                failed.text = of_unsaved(&failed.text);
+                failed.text = setup::of_unsaved(
+                    &failed.text,
+                    "Give the command again with the right one.",
+                    "Check what stands behind `--`",
+                );
                 return Err(failed);
             }
         }
@@ -144,20 +148,6 @@ fn waits_for(config: &AccountConfig) -> String {
             process.command.join(" ")
         ),
     }
-}
-
-/// The words of a failure for an account that stands in no file: the command line is what can be
-/// corrected.
-fn of_unsaved(words: &str) -> String {
-    words
-        .replace(
-            "Correct it in the configuration.",
-            "Give the command again with the right one.",
-        )
-        .replace(
-            "Check `command` of the account",
-            "Check what stands behind `--`",
-        )
 }
 
 fn check_failed(name: &str, failure: &CheckFailure, hint: &str) -> Failure {

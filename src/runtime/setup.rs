@@ -263,6 +263,14 @@ impl CheckFailure {
     }
 }
 
+/// The words of a failure for an account that stands in no file yet: what is to be corrected is not
+/// the configuration, but what was just given.
+pub fn of_unsaved(words: &str, address: &str, command: &str) -> String {
+    words
+        .replace("Correct it in the configuration.", address)
+        .replace("Check `command` of the account", command)
+}
+
 /// The wizard's check.
 pub async fn check_fields(
     fields: &[(String, String)],
@@ -278,9 +286,10 @@ pub async fn check_fields(
             );
         }
     };
-    let result = check(&config, secret, around)
-        .await
-        .map_err(|failure| failure.text().clone());
+    let result = check(&config, secret, around).await.map_err(|failure| {
+        let words = failure.text().as_str();
+        SafeText::prose(&of_unsaved(words, "Correct it here.", "Check it here"))
+    });
     (AccountId::new(&config.name), result)
 }
 
@@ -329,4 +338,27 @@ pub fn remove_account(name: &str, around: &Surroundings) -> Result<(), String> {
             .map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_that_is_not_saved_is_corrected_where_it_was_given() {
+        let check = |words: &str, wanted: &str| {
+            assert_eq!(
+                of_unsaved(words, "Correct it here.", "Check it here"),
+                wanted
+            );
+        };
+        check(
+            "The address is plain. Correct it in the configuration.",
+            "The address is plain. Correct it here.",
+        );
+        check(
+            "x could not be started: it was not found. Check `command` of the account.",
+            "x could not be started: it was not found. Check it here.",
+        );
+    }
 }
