@@ -444,6 +444,114 @@ fn a_new_remote_id_that_is_here_already_makes_one_message_of_two() {
     });
 }
 
+/// An entry of another program: its keys have other bits at the front.
+fn of_other_program(mut entry: Entry) -> Entry {
+    let key = MessageKey(entry.key.0 | 7 << 32);
+    entry.key = key;
+    if let Some(message) = entry.message_mut() {
+        message.key = key;
+    }
+    entry
+}
+
+fn end_of(run: &'static str, key: u64, order: i64, outcome: RunOutcome) -> Entry {
+    Entry {
+        key: MessageKey(key),
+        order,
+        seen_at_ms: 1_000,
+        body: EntryBody::RunEnded {
+            run: RunId::from(run),
+            outcome,
+        },
+    }
+}
+
+#[test]
+fn the_end_of_a_run_that_two_programs_saw_stands_once() {
+    let check = |first: &'static str, second: &'static str, between: bool, ends: usize| {
+        on_both(|store| {
+            let mut writes = vec![put(end_of(first, 1, 10, RunOutcome::Completed))];
+            if between {
+                writes.push(say(2, 15, Author::User, "and once more"));
+            }
+            let seen = end_of(second, 1, 20, RunOutcome::Completed);
+            writes.push(put(of_other_program(seen)));
+            commit(store, writes);
+            let found = all(store);
+            let count = found
+                .iter()
+                .filter(|entry| matches!(entry.body, EntryBody::RunEnded { .. }))
+                .count();
+            assert_eq!(count, ends, "{first} {second} {between}: {found:?}");
+        });
+    };
+    check("run", "run", false, 1);
+    check("run", "run", true, 1);
+    // Each program named the run itself.
+    check("turn-a-1", "turn-b-1", false, 1);
+    check("turn-a-1", "turn-b-2", true, 2);
+    on_both(|store| {
+        let ends = vec![
+            put(end_of("turn-a-1", 1, 10, RunOutcome::Completed)),
+            put(end_of("turn-a-2", 2, 20, RunOutcome::Completed)),
+            put(of_other_program(end_of(
+                "turn-b-3",
+                3,
+                30,
+                RunOutcome::Cancelled,
+            ))),
+        ];
+        commit(store, ends);
+        assert_eq!(
+            all(store).len(),
+            3,
+            "one program saw two, and another a third"
+        );
+    });
+}
+
+#[test]
+fn a_message_that_came_in_under_an_older_id_is_the_one_that_history_has() {
+    let live = |key: u64, text: &str| {
+        let mut message = message(key, 10, Author::Assistant, text);
+        message.remote = Some(RemoteId::from("draft"));
+        message.is_seen_live_only = true;
+        entry_of(message)
+    };
+    let rekeyed = |from: &'static str, to: &'static str| Write::Rekeyed {
+        account: account(),
+        conversation: conversation(),
+        from: RemoteId::from(from),
+        to: RemoteId::from(to),
+    };
+    let remotes = |store: &Handle| -> Vec<String> {
+        let all = all(store);
+        let remote = |entry: &Entry| entry.message()?.remote.clone();
+        all.iter()
+            .filter_map(remote)
+            .map(|remote| remote.as_str().to_owned())
+            .collect()
+    };
+    on_both(|store| {
+        commit(
+            store,
+            vec![put(live(1, "the answer")), rekeyed("draft", "history")],
+        );
+        // The other program, and the one that wrote it first.
+        for late in [of_other_program(live(2, "the ans")), live(1, "the answer")] {
+            commit(store, vec![put(late)]);
+            assert_eq!(summary(&all(store)), ["1@10:the answer"]);
+            assert_eq!(remotes(store), ["history"]);
+        }
+        commit(store, vec![rekeyed("history", "newer")]);
+        commit(store, vec![put(of_other_program(live(3, "the answer")))]);
+        assert_eq!(remotes(store), ["newer"]);
+        // A server that gives an id again means another message.
+        commit(store, vec![put(of_other_program(live(4, "quite another")))]);
+        assert_eq!(remotes(store), ["newer", "draft"]);
+    });
+}
+
 #[test]
 fn entries_move_only_when_they_are_told_to() {
     on_both(|store| {
@@ -1124,6 +1232,11 @@ fn old_file(path: &std::path::Path) {
     old.execute_batch(
         "INSERT INTO entry (id, conversation, key, ord, kind, seen_at_ms, call, rest)
          VALUES ((1700000000002 << 20), 7, 99, 45, 1, 1700000000002, 'c1', '{\"name\":\"bash\"}');
+         INSERT INTO entry (id, conversation, key, ord, kind, seen_at_ms, rest)
+         VALUES ((1700000000003 << 20), 7, 100, 46, 2, 1700000000003,
+                 '{\"run\":\"r1\",\"outcome\":\"completed\"}'),
+                ((1700000000004 << 20), 7, 101, 46, 2, 1700000000004,
+                 '{\"run\":\"r1\",\"outcome\":\"completed\"}');
          INSERT INTO entry_words (rowid, text) SELECT id, text FROM entry WHERE is_indexed = 1;
          INSERT INTO entry_grams (rowid, text) SELECT id, text FROM entry WHERE is_indexed = 1;",
     )
@@ -1137,7 +1250,8 @@ fn a_file_of_the_first_schema_is_brought_up_to_date() {
     old_file(&path);
     let (store, _) = on_file(folder.path());
     assert!(store.health().read_only.is_none());
-    assert_eq!(all(&store).len(), 7);
+    // The end of the run that two programs had written down is there once.
+    assert_eq!(all(&store).len(), 8);
     let found = |query: &str| search(&store, query);
     assert_eq!(found("grö"), ["Größe of the build folder"]);
     assert_eq!(found("起動して"), ["再起動してください ok"]);

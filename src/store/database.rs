@@ -10,11 +10,15 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// A file of this version takes about twice the room.
+const LARGE: usize = 1;
+
 /// All schemas in their order; `user_version` says how many of them a file has.
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/001_init.sql"),
     include_str!("migrations/002_small_index.sql"),
     include_str!("migrations/003_left.sql"),
+    include_str!("migrations/004_meeting.sql"),
 ];
 
 /// How long a write waits for another process.
@@ -183,8 +187,8 @@ fn migrate(connection: &mut Connection, tell: Option<fn(u64)>) -> Result<(), Tro
     // Another process may have migrated while this one waited for the lock.
     let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let done = usize::try_from(version).unwrap_or_default();
-    let is_upgrade = (1..known).contains(&done);
-    if is_upgrade && let Some(tell) = tell {
+    let becomes_smaller = done == LARGE;
+    if becomes_smaller && let Some(tell) = tell {
         let count: i64 =
             transaction.query_row("SELECT count(*) FROM entry", [], |row| row.get(0))?;
         tell(count.unsigned_abs());
@@ -200,7 +204,7 @@ fn migrate(connection: &mut Connection, tell: Option<fn(u64)>) -> Result<(), Tro
         )?;
     }
     transaction.commit()?;
-    if is_upgrade {
+    if becomes_smaller {
         // What the old schema took is given back to the disk. Without room for that it stays in
         // the file and is used again.
         if let Err(error) = connection.execute_batch("VACUUM") {

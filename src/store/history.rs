@@ -1,13 +1,15 @@
 //! Entries of conversations: adding, replacing, deleting, and windows on them by order.
 //!
 //! Which row an incoming entry replaces: the one with its key; else, for a message, the one with
-//! its remote id; else, for a tool, the one with its call id. The row keeps key and order. When
+//! its remote id; else, for a tool, the one with its call id, and for the end of a run, the one of the
+//! run. The row keeps key and order. What two programs wrote of one thing meets in `meeting`. When
 //! key and id lead to two rows, the one with the key stays and the other goes: an echo came in
 //! before the program knew that it was one. Own messages that another run of the program wrote are
 //! found in `own`. A message never loses its id again.
 
 use super::apply::Touched;
 use super::look::{from_json, readable, to_json};
+use super::meeting;
 use super::rows::{
     self, DeletedRest, DeliveryRow, FooterRow, GapRest, MessageRest, RunEndedRest, ToolRest,
     author_number, author_of, sort_number, sort_of,
@@ -17,10 +19,11 @@ use crate::domain::{
     MessageSort, PageToken, Place, RemoteId, RunId, ToolCallId,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::borrow::Cow;
 
 pub(super) const MESSAGE: i64 = 0;
 const TOOL: i64 = 1;
-const RUN_ENDED: i64 = 2;
+pub(super) const RUN_ENDED: i64 = 2;
 const GAP: i64 = 3;
 const DELETED: i64 = 4;
 
@@ -35,7 +38,7 @@ struct EntryRow<'a> {
     kind: i64,
     sent_at_ms: Option<i64>,
     remote: Option<&'a str>,
-    call: Option<&'a str>,
+    call: Option<Cow<'a, str>>,
     author: u8,
     counts: bool,
     is_searchable: bool,
@@ -79,12 +82,13 @@ impl<'a> EntryRow<'a> {
             },
             EntryBody::Tool(tool) => Self {
                 kind: TOOL,
-                call: Some(tool.id.as_str()),
+                call: Some(tool.id.as_str().into()),
                 rest: to_json(&ToolRest::from(tool.as_ref()))?,
                 ..empty
             },
             EntryBody::RunEnded { run, outcome } => Self {
                 kind: RUN_ENDED,
+                call: Some(meeting::name_of_end(run.as_str()).into()),
                 rest: to_json(&RunEndedRest::new(run, outcome))?,
                 ..empty
             },
@@ -140,7 +144,7 @@ pub(super) fn put(
     entry: &Entry,
     touched: &mut Touched,
 ) -> rusqlite::Result<()> {
-    let row = EntryRow::new(&entry.body)?;
+    let mut row = EntryRow::new(&entry.body)?;
     if let Some(remote) = row.remote
         && is_deleted(connection, conversation, remote)?
     {
@@ -152,11 +156,29 @@ pub(super) fn put(
         "key = ?2",
         entry.key.0.cast_signed(),
     )?;
-    let by_id = match (row.remote, row.call) {
+    let by_id = match (row.remote, row.call.as_deref()) {
         (Some(remote), _) => find(connection, conversation, "remote = ?2", remote)?,
-        (None, Some(call)) => find(connection, conversation, "call = ?2", call)?,
+        (None, Some(call)) => match find(connection, conversation, "call = ?2", call)? {
+            None if by_key.is_none() => {
+                meeting::same_end(connection, conversation, entry, &row.rest)?
+            }
+            found => found,
+        },
         (None, None) => None,
     };
+    let renamed = match entry.message().filter(|_| by_id.is_none()) {
+        Some(message) => meeting::renamed(connection, conversation, message)?,
+        None => None,
+    };
+    if let Some((id, remote)) = &renamed {
+        if by_key.is_none() {
+            // Another program wrote it down already as history has it.
+            return Ok(());
+        }
+        if by_key == Some(*id) {
+            row.remote = Some(remote.as_str());
+        }
+    }
     let at_ms = row.sent_at_ms.unwrap_or(entry.seen_at_ms);
     if row.kind == MESSAGE {
         touched.active(at_ms);
@@ -328,6 +350,7 @@ pub(super) fn rekey(
     if from == to {
         return Ok(());
     }
+    meeting::remember(connection, conversation, from, to)?;
     let old = find(connection, conversation, "remote = ?2", from.as_str())?;
     let new = find(connection, conversation, "remote = ?2", to.as_str())?;
     if is_deleted(connection, conversation, from.as_str())? {

@@ -30,6 +30,7 @@ mod fold;
 mod history;
 pub mod lock;
 mod look;
+mod meeting;
 mod own;
 pub mod pages;
 mod rows;
