@@ -127,7 +127,7 @@ pub enum Verb {
     Record(Record),
     /// Play a recording into the real interface; nothing is sent anywhere
     Replay(Replay),
-    /// Print the log of every decision that was asked and answered
+    /// Print the log of every decision that was answered or came to nothing; what waits is in the chat
     Decisions {
         /// Print JSON, one a line
         #[arg(long)]
@@ -454,13 +454,24 @@ pub struct Send {
     /// The conversation by name, its beginning or id
     #[arg(short, long, value_name = "CONVERSATION", value_hint = clap::ValueHint::Other)]
     pub conversation: Option<String>,
+    /// Begin a new conversation, with this title if one is given (--new=TITLE)
+    #[arg(
+        long,
+        value_name = "TITLE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        conflicts_with = "conversation"
+    )]
+    pub new: Option<String>,
     /// Attach a file (may be repeated)
     #[arg(long, value_name = "FILE")]
     pub attach: Vec<PathBuf>,
     /// Print events as JSON, one a line
     #[arg(long)]
     pub json: bool,
-    /// What to do when the agent asks for an approval
+    /// What to do when the agent asks for an approval while it works on this message; what waited
+    /// before is answered in the chat
     #[arg(long, value_name = "WHAT", default_value = "fail")]
     pub on_approval: OnApproval,
     /// Give up after so many seconds without a sign of life

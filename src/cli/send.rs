@@ -29,7 +29,11 @@ pub fn run(global: &Global, send: &Send) -> Result<Exit, Failure> {
     let runtime = chat::runtime()?;
     let request = Request {
         account: account.clone(),
-        conversation: send.conversation.clone(),
+        place: match (&send.new, &send.conversation) {
+            (Some(title), _) => oneshot::Place::New(title.clone()),
+            (None, Some(wanted)) => oneshot::Place::Known(wanted.clone()),
+            (None, None) => oneshot::Place::Usual,
+        },
         text,
         files: send.attach.clone(),
         on_approval: match send.on_approval {

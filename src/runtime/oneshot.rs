@@ -41,8 +41,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Request {
     pub account: AccountId,
-    /// By name or id; none takes the default conversation, or the one used last, or a new one.
-    pub conversation: Option<String>,
+    pub place: Place,
     pub text: String,
     pub files: Vec<PathBuf>,
     pub on_approval: OnApproval,
@@ -50,6 +49,17 @@ pub struct Request {
     pub ends_with_us: bool,
     /// Without a sign of life for so long, it is given up.
     pub patience: Duration,
+}
+
+/// Where it should be sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The default conversation, or the one used last, or a new one.
+    Usual,
+    /// By name or id.
+    Known(String),
+    /// A new one with this title; without one when it is empty.
+    New(String),
 }
 
 /// What happens when the agent asks for an approval.
@@ -84,7 +94,8 @@ const LAST_WORDS: Duration = Duration::from_millis(300);
 /// In a conversation where nothing happened for so long, no run is active. Wall milliseconds.
 const LATELY_MS: i64 = 120_000;
 
-const NOT_SENT: &str = "the agent waits for a decision in this conversation; nothing was sent";
+const NOT_SENT: &str = "the agent waits for a decision in this conversation; nothing was sent. Answer \
+    it in the chat (`trialogue`) and send again, or begin another conversation with --new";
 
 enum Stage {
     Connecting,
@@ -108,6 +119,8 @@ struct OneShot<'r> {
     stage: Stage,
     has_directory: bool,
     conversation: Option<ConversationId>,
+    /// Nothing there was unread, so what is printed is all that is new.
+    was_read: bool,
     key: Option<MessageKey>,
     command: Option<CommandId>,
     run: Option<RunId>,
@@ -139,6 +152,7 @@ pub async fn send(
         stage: Stage::Connecting,
         has_directory: false,
         conversation: None,
+        was_read: false,
         key: None,
         command: None,
         run: None,
@@ -152,6 +166,7 @@ pub async fn send(
     };
     let ended = shot.run().await;
     shot.remember_quiet(&ended);
+    shot.mark_read(&ended);
     match ended {
         Ended::Signal(_) => shot.engine.shut_down_at_once().await,
         _ => shot.engine.shut_down().await,

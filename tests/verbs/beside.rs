@@ -103,4 +103,63 @@ fn a_question_that_the_gateway_says_as_a_message_too_is_printed_once() {
     assert_eq!(times("Reason: recursive delete"), 1, "{said}");
     assert!(times("? approval wanted, as said above") > 0, "{said}");
     assert_eq!(times("cd /srv/harbor/releases"), 1, "{said}");
+fn what_two_programs_saw_live_is_kept_once() {
+    for protocol in ["pheby", "iris"] {
+        let profile = Profile::new(protocol, &["speed=100"]);
+        let mut listeners: Vec<_> = (0..2)
+            .map(|_| profile.start(&["listen", "--json"]))
+            .collect();
+        for listener in &mut listeners {
+            listener.line(|line| line.contains("\"state\":\"ready\""));
+        }
+        let scenes = ["notice", "empty", "fail", "plain"];
+        for scene in scenes {
+            let output = profile.run(&["send", "-c", "Welcome", scene]);
+            let code = i32::from(scene == "fail");
+            assert_eq!(output.status.code(), Some(code), "{protocol} {scene}");
+        }
+        for listener in &mut listeners {
+            for _ in scenes {
+                listener.line(|line| line.contains("\"event\":\"finished\""));
+            }
+        }
+        for listener in listeners {
+            listener.signal("TERM");
+            listener.exit_code();
+        }
+        let kept = ["tail", "-n", "50", "--offline", "--json", "Welcome"];
+        let kept = json_lines(&profile.says(&kept));
+        let mut texts: Vec<_> = kept
+            .iter()
+            .filter(|line| line["event"] == "message")
+            .map(|line| line["text"].as_str().unwrap().to_owned())
+            .collect();
+        let count = texts.len();
+        texts.sort();
+        texts.dedup();
+        assert_eq!(texts.len(), count, "{protocol}: {texts:#?}");
+        let ends = kept.iter().filter(|line| line["event"] == "finished");
+        let failed = ends.filter(|line| line["outcome"] == "failed").count();
+        assert_eq!(failed, 1, "{protocol}: {kept:#?}");
+    }
+}
+
+#[test]
+fn a_message_can_begin_a_conversation() {
+    for protocol in ["pheby", "iris", "omi"] {
+        let profile = Profile::new(protocol, &["speed=400"]);
+        let output = profile.run(&["send", "--new=Nightly build", "plain"]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{protocol}: {said}");
+        assert!(
+            profile.says(&["list"]).contains("Nightly build"),
+            "{protocol}"
+        );
+        assert_eq!(
+            profile.run(&["send", "--new", "plain"]).status.code(),
+            Some(0)
+        );
+        let both = profile.run(&["send", "--new", "-c", "Welcome", "plain"]);
+        assert_eq!(both.status.code(), Some(2));
+    }
 }

@@ -277,3 +277,31 @@ fn a_message_that_was_given_up_stands_once_beside_a_reader() {
     }
     beside.signal("TERM");
 }
+
+#[test]
+fn what_was_fetched_or_printed_is_not_unread() {
+    for protocol in ["pheby", "iris"] {
+        let profile = Profile::new(protocol, &["speed=400"]);
+        let unread = |name: &str| -> Value {
+            let lines = json_lines(&profile.says(&["list", "--json"]));
+            let named = |line: &&Value| line["name"].as_str().is_some_and(|n| n.starts_with(name));
+            let line = lines.iter().find(named);
+            line.unwrap_or_else(|| panic!("{lines:?}"))["unread"].clone()
+        };
+        profile.says(&["tail", "Support", "-n", "60"]);
+        assert_eq!(unread("Support"), 0, "{protocol}: fetched");
+        profile.says(&["send", "-c", "Support", "plain"]);
+        assert_eq!(unread("Support"), 0, "{protocol}: printed");
+        // What another device was answered was not read here.
+        let other = tempfile::tempdir().unwrap();
+        add_account(other.path(), "here", profile.served.gateway(protocol));
+        let mut sent = command(
+            other.path(),
+            &["send", "--no-keyring", "-c", "Support", "plain"],
+        );
+        sent.env("TRIALOGUE_SECRET_HERE", &profile.secret);
+        assert!(sent.output().unwrap().status.success());
+        profile.says(&["tail", "Support", "-n", "5"]);
+        assert_ne!(unread("Support"), 0, "{protocol}: new");
+    }
+}

@@ -1,10 +1,11 @@
 //! Brings history of one conversation here: one attempt to connect, the conversation opened, then
 //! older pages as far as they are wanted. Everything goes through the state into the store, as if
-//! a reader had scrolled; nothing is marked as read.
+//! a reader had scrolled. What was unread stays so; a conversation of which nothing was here begins as
+//! read, because what comes is history.
 
 use super::outgoing::named;
 use super::signals::Signals;
-use crate::app::{self, Step};
+use crate::app::{self, State, Step};
 use crate::domain::{
     AccountId, CommandOutcome, ConversationId, DirectoryEvent, EntryBody, LinkEvent, LinkState,
     MessageKey, PageToken, Topic,
@@ -45,6 +46,8 @@ struct Fetch<'r> {
     conversation: Option<ConversationId>,
     asked: BTreeSet<PageToken>,
     seen: BTreeSet<MessageKey>,
+    /// Nothing of it was here before, so what comes is history and no news.
+    is_first: bool,
     is_complete: bool,
     ended: Option<Fetched>,
 }
@@ -72,6 +75,7 @@ pub async fn fetch(
         conversation: None,
         asked: BTreeSet::new(),
         seen: BTreeSet::new(),
+        is_first: false,
         is_complete: false,
         ended: None,
     };
@@ -105,8 +109,17 @@ pub async fn fetch(
         progress(fetch.seen.len());
         if fetch.is_complete
             && engine.is_settled()
-            && let Some(id) = fetch.conversation.take()
+            && let Some(id) = fetch.conversation.clone()
         {
+            if std::mem::take(&mut fetch.is_first) {
+                let mark =
+                    |state: &mut State, now| app::conversation::mark_read(state, now, account, &id);
+                engine.perform(mark);
+                engine.flush();
+                if !engine.is_settled() {
+                    continue;
+                }
+            }
             return Fetched::Here(id);
         }
     }
@@ -172,7 +185,11 @@ impl Fetch<'_> {
         let id = match &self.conversation {
             Some(id) => id.clone(),
             None => match named(account, self.wanted) {
-                Ok(id) => self.conversation.insert(id).clone(),
+                Ok(id) => {
+                    let here = account.conversations.get(&id);
+                    self.is_first = here.is_none_or(|here| here.timeline.newest_order == 0);
+                    self.conversation.insert(id).clone()
+                }
                 Err(why) => {
                     self.ended = Some(Fetched::Unusable(why));
                     return;

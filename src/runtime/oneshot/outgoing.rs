@@ -4,13 +4,13 @@
 //! What comes of it afterwards is no matter of this room.
 
 use super::report::Report;
-use super::{Ended, LATELY_MS, NOT_SENT, OneShot, Stage, WATCH};
+use super::{Ended, LATELY_MS, NOT_SENT, OneShot, Place, Stage, WATCH};
 use crate::app;
 use crate::app::outbox::{self, SendMode};
 use crate::app::state::{AccountState, Pending};
 use crate::domain::{
     Command, CommandId, ConversationCommand, ConversationId, ConversationKind, MessageKey,
-    Question, Write,
+    Question, Unread, Write,
 };
 use crate::runtime::files::inspect_file;
 use crate::store::pages;
@@ -22,15 +22,27 @@ impl OneShot<'_> {
         let Some(account) = self.engine.state.account(&self.request.account) else {
             return;
         };
-        let found = match &self.request.conversation {
-            Some(wanted) => match named(account, wanted) {
+        let mut title = None;
+        let found = match &self.request.place {
+            Place::Known(wanted) => match named(account, wanted) {
                 Ok(id) => Some(id),
                 Err(why) => {
                     self.ended = Some(Ended::Unusable(why));
                     return;
                 }
             },
-            None => account
+            Place::New(wanted) => {
+                let can = &account.account.capabilities.create_conversation;
+                if let Some(reason) = can.refusal() {
+                    self.ended = Some(Ended::Unusable(SafeText::label(&format!(
+                        "no conversation can be begun here: {reason}"
+                    ))));
+                    return;
+                }
+                title = Some(wanted.trim().to_owned()).filter(|title| !title.is_empty());
+                None
+            }
+            Place::Usual => account
                 .conversations
                 .iter()
                 .find(|(_, c)| c.info.kind == ConversationKind::Default)
@@ -52,7 +64,7 @@ impl OneShot<'_> {
             Some(id) => self.send_in(id),
             None => {
                 let command = Command::Conversation(ConversationCommand::Create {
-                    name: None,
+                    name: title,
                     parent: None,
                 });
                 let account = self.request.account.clone();
@@ -120,6 +132,8 @@ impl OneShot<'_> {
             name: &name,
         });
         self.conversation = Some(id.clone());
+        let here = self.engine.state.conversation(&account, &id);
+        self.was_read = here.is_some_and(|here| here.unread == Unread::None);
         let active = self
             .engine
             .state
@@ -208,6 +222,21 @@ impl OneShot<'_> {
             let name = self.quiet_name();
             self.engine.keep(Write::Ui { name, value });
         }
+    }
+
+    /// What was printed was read, where nothing before it waits to be.
+    pub(super) fn mark_read(&mut self, ended: &Ended) {
+        let is_printed = matches!(ended, Ended::Answered | Ended::RunFailed(_));
+        let Some(id) = self
+            .conversation
+            .clone()
+            .filter(|_| is_printed && self.was_read)
+        else {
+            return;
+        };
+        let account = self.request.account.clone();
+        self.engine
+            .perform(|state, now| app::conversation::mark_read(state, now, &account, &id));
     }
 
     fn quiet_name(&self) -> String {
