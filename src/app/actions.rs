@@ -9,7 +9,7 @@ pub(crate) mod places;
 
 use super::screen::{Pane, overlay::Overlay, palette, popups};
 use super::state::{self, State};
-use super::{Action, Effect, drafts, slash};
+use super::{Action, Effect, drafts, runs, slash};
 use crate::domain::{Moment, Severity};
 
 pub use compose::{limit, on_edited, paste};
@@ -68,12 +68,35 @@ pub fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Effect> {
             drafts::save_all(state, now);
             vec![state.commit(vec![]), Effect::Suspend]
         }
-        Quit => quit(state, now),
+        Quit => leave(state, now),
         // The leader is the common start of sequences; as an action it says what can follow.
         Leader => Vec::new(),
         // Rows are only in popups.
         RemoveRow | MoveRowUp | MoveRowDown | EditRow => Vec::new(),
     }
+}
+
+/// How long a second wish to leave counts as the answer to what was said of the first.
+const LEAVES: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Leaves; at the first wish, when something runs that ends with the program, only says so.
+pub(super) fn leave(state: &mut State, now: Moment) -> Vec<Effect> {
+    let asked = state.screen.leave_asked.take();
+    let is_again = asked.is_some_and(|asked| now.since(asked) < LEAVES);
+    let dying = runs::dying(state);
+    let (false, Some((account, id, _))) = (is_again, dying.first()) else {
+        return quit(state, now);
+    };
+    let place = state.place_of(account, id);
+    state.screen.leave_asked = Some(now);
+    state.say(
+        Severity::Warning,
+        format!(
+            "The agent is at work in {place}, and its runtime ends with this program. The same \
+             again leaves all the same."
+        ),
+    );
+    Vec::new()
 }
 
 /// Leaves; drafts are written first.

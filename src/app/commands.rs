@@ -6,9 +6,41 @@ use super::screen::overlay::Overlay;
 use super::state::{Pending, State};
 use super::{conversation, decisions, media, outbox, runs, windows};
 use crate::domain::{
-    AccountId, Command, CommandId, CommandOutcome, ConversationCommand, ConversationId, Moment,
-    RefusalCode, Reply, SearchHit, Severity,
+    AccountId, Command, CommandId, CommandOutcome, ConversationCommand, ConversationId,
+    ModelCommand, Moment, RefusalCode, Reply, SearchHit, Severity,
 };
+
+/// Whether nothing may leave from here, because another screen writes to this profile. Everything that
+/// the person wants to go out asks this first, before anything is changed for it, and what it was
+/// stays as it is; the person is told why.
+pub(super) fn is_held_back(state: &mut State) -> bool {
+    if state.only_reads {
+        let reason = state.read_only.clone().unwrap_or_default();
+        state.say(
+            Severity::Warning,
+            format!(
+                "Nothing leaves from this screen: {reason}. Answer and write there, or close that \
+                 one and start this one again."
+            ),
+        );
+    }
+    state.only_reads
+}
+
+/// Whether a command only asks the server for something.
+fn only_asks(command: &Command) -> bool {
+    match command {
+        Command::Conversation(command) => matches!(
+            command,
+            ConversationCommand::Refresh
+                | ConversationCommand::Open { .. }
+                | ConversationCommand::LoadOlder { .. }
+        ),
+        Command::Model(command) => matches!(command, ModelCommand::LoadCatalog { .. }),
+        Command::Transfer(_) | Command::Search(_) | Command::LoadCatalog => true,
+        Command::Chat(_) | Command::Answer { .. } | Command::Invoke { .. } => false,
+    }
+}
 
 /// Gives a command to the driver of an account and remembers what it is for.
 pub fn issue(
@@ -17,6 +49,9 @@ pub fn issue(
     command: Command,
     pending: Pending,
 ) -> Vec<Effect> {
+    if !only_asks(&command) && is_held_back(state) {
+        return Vec::new();
+    }
     let id = CommandId(state.ids.mint());
     let Some(of) = state.account_mut(account) else {
         return Vec::new();

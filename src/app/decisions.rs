@@ -6,15 +6,15 @@
 
 mod ends;
 
-pub(super) use ends::{conversation_gone, on_outcome, on_snapshot, run_ended};
+pub(super) use ends::{conversation_gone, end_with_us, on_outcome, on_snapshot, run_ended};
 
 use super::effect::Effect;
 use super::screen::overlay::{DecisionPopup, Line, Overlay};
 use super::state::{Pending, Redraw, State};
-use super::{attention, conversation};
+use super::{attention, commands, conversation};
 use crate::domain::{
     AccountId, Answer, AnswerWay, Command, CommandId, ConversationId, Decision, DecisionEvent,
-    DecisionId, DecisionLife, Moment, Provenance, RunPhase, Severity, Write,
+    DecisionId, DecisionLife, Moment, Provenance, Question, RunPhase, Severity, Write,
 };
 use crate::text::SafeText;
 use ends::{expired, resolved};
@@ -93,6 +93,30 @@ fn find_mut<'a>(
         .find(|decision| decision.id == *id)
 }
 
+/// The question of a conversation that a message typed there answers: the oldest that waits and takes
+/// the person's own words. One that carries files, or with a text for later, is a message.
+pub fn asking<'a>(
+    state: &'a State,
+    account: &AccountId,
+    conversation: &ConversationId,
+) -> Option<&'a Decision> {
+    let of = state.account(account)?;
+    let here = of.conversations.get(conversation)?;
+    let question = of.decisions.iter().find(|decision| {
+        decision.conversation == *conversation
+            && decision.life.is_open()
+            && decision.way == AnswerWay::Direct
+            && matches!(
+                decision.question,
+                Question::Clarification {
+                    takes_free_text: true,
+                    ..
+                }
+            )
+    });
+    question.filter(|_| here.composer.files.is_empty())
+}
+
 /// Answers a decision. Its popup closes; the bar shows what becomes of it.
 pub fn answer(
     state: &mut State,
@@ -102,6 +126,9 @@ pub fn answer(
     answer: Answer,
 ) -> Vec<Effect> {
     let _ = now;
+    if commands::is_held_back(state) {
+        return Vec::new();
+    }
     let Some(of) = state.account(account) else {
         return Vec::new();
     };
@@ -284,6 +311,9 @@ fn may_take_keys(state: &State, account: &AccountId, conversation: &Conversation
 
 /// Opens the popup of a decision on top of everything.
 pub fn open_popup(state: &mut State, account: &AccountId, id: &DecisionId) {
+    if state.only_reads {
+        return;
+    }
     let Some(decision) = find(state, account, id) else {
         return;
     };

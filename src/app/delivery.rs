@@ -293,15 +293,19 @@ fn run_is_active(
     }
     of.outbox.sort_by_key(|row| row.position);
     back_to_queue(state, now, account, conversation, key);
+    let place = state.place_of(account, conversation);
     if is_foreign {
         state.say(
             Severity::Warning,
-            "The agent is at work of its own. Your message waits in the queue until you send it.",
+            format!(
+                "The agent in {place} is at work of its own. Your message waits in the queue until \
+                 you send it."
+            ),
         );
     } else {
         state.say(
             Severity::Info,
-            "The agent is busy. Your message waits and goes when it is done.",
+            format!("The agent in {place} is busy. Your message waits and goes when it is done."),
         );
     }
     if has_run {

@@ -16,6 +16,7 @@ mod queue;
 pub(super) use queue::back_to_queue;
 pub use queue::{discard, move_down, move_up, queue, resend, send_now, take_back};
 
+use super::commands::is_held_back;
 use super::effect::{Effect, TransferFile};
 use super::state::{Hold, Pending, Redraw, State};
 use super::timeline::{Merger, set_order};
@@ -53,6 +54,9 @@ pub fn send(
     conversation: &ConversationId,
     mode: SendMode,
 ) -> Vec<Effect> {
+    if is_held_back(state) {
+        return Vec::new();
+    }
     let Some(of) = state.account(account) else {
         return Vec::new();
     };
@@ -451,6 +455,10 @@ pub(super) fn dispatch(
     account: &AccountId,
     key: MessageKey,
 ) -> Vec<Effect> {
+    // The screen that writes sends it.
+    if state.only_reads {
+        return Vec::new();
+    }
     let command = CommandId(state.ids.mint());
     let State { accounts, ids, .. } = &mut *state;
     let Some(of) = accounts.iter_mut().find(|of| of.account.id == *account) else {

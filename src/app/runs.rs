@@ -5,6 +5,7 @@ mod stop;
 
 use stop::stop_early;
 pub use stop::{can_stop, stop};
+pub(super) use stop::{dying, end_with_us};
 
 use super::conversation::{ensure, merging};
 use super::effect::Effect;

@@ -33,6 +33,8 @@ pub struct State {
     pub read_only: Option<SafeText>,
     /// A recording is played here; nothing that is written goes anywhere.
     pub play: Option<Play>,
+    /// Another screen writes to this profile: this one only reads, and nothing leaves from it.
+    pub only_reads: bool,
     /// Something of the last stored state is still being read.
     pub is_loading: bool,
     /// What the events since the last `update::flush` want written and drawn.
@@ -267,6 +269,8 @@ impl Default for Settings {
 #[derive(Clone, PartialEq, Debug)]
 pub struct AccountState {
     pub account: Account,
+    /// Its runtime is a process of ours: what runs there ends with this program.
+    pub ends_with_us: bool,
     /// In no order; the sidebar sorts.
     pub conversations: BTreeMap<ConversationId, Conversation>,
     /// Not in the list that the server gave, while it is not known whether they were deleted or the
@@ -481,6 +485,17 @@ impl State {
         })
     }
 
+    /// A conversation and its account by name, for what is said of one that may not be on screen.
+    pub fn place_of(&self, account: &AccountId, conversation: &ConversationId) -> String {
+        let label = self
+            .account(account)
+            .map_or(account.as_str(), |of| of.account.label.as_str());
+        match self.conversation(account, conversation) {
+            Some(here) if !here.info.name.is_empty() => format!("{} ({label})", here.info.name),
+            _ => label.to_owned(),
+        }
+    }
+
     /// A program without accounts, before the store was read.
     pub fn new(ids: Ids, settings: Settings, now: Moment) -> Self {
         Self {
@@ -493,6 +508,7 @@ impl State {
             now,
             read_only: None,
             play: None,
+            only_reads: false,
             is_loading: true,
             batch: Batch::default(),
             takes_over: true,
@@ -554,6 +570,7 @@ impl AccountState {
                 silent_since: None,
                 latency_ms: None,
             },
+            ends_with_us: false,
             conversations: BTreeMap::new(),
             missing: BTreeSet::new(),
             decisions: Vec::new(),

@@ -125,6 +125,7 @@ fn after_keys(state: &mut State, now: Moment, mut effects: Vec<Effect>) -> Vec<E
 }
 
 fn save_everything(state: &mut State, now: Moment) {
+    runs::end_with_us(state, now);
     drafts::save_all(state, now);
     conversation::save_grown(state, now, true);
 }

@@ -233,6 +233,7 @@ pub fn engine(global: &Global, profile: Profile, is_screen: bool) -> Result<Engi
         speed: SafeText::label(&stage.speed_words()),
         is_over: false,
     });
+    state.only_reads = read_only.is_some();
     state.read_only = read_only.or_else(|| handle.health().read_only.clone());
     for notice in &handle.health().notices {
         let until = clock.now().after(std::time::Duration::from_secs(15));

@@ -15,7 +15,7 @@ use super::setup;
 use crate::app::event::{ShellReply, StoreReply};
 use crate::app::state::AccountState;
 use crate::app::{Effect, Event, State, update};
-use crate::config::account::AccountConfig;
+use crate::config::account::{AccountConfig, EndpointPlace};
 use crate::config::paths::Paths;
 use crate::domain::{
     AccountEvent, AccountId, Committed, Durability, Found, LinkEvent, LinkState, Lookup, Moment,
@@ -160,6 +160,7 @@ impl Engine {
             let label = SafeText::label(&config.name);
             let mut account = AccountState::new(id.clone(), label);
             account.color = config.color;
+            account.ends_with_us = matches!(config.endpoint.place(), EndpointPlace::Process(_));
             self.state.accounts.push(account);
         }
         self.configs.insert(id, config);

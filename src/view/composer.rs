@@ -2,10 +2,12 @@
 //! real cursor in it. It grows with the text to a third of the screen.
 
 use super::canvas::{Canvas, Row};
+use super::hints;
 use super::item::{Scene, message};
 use super::sidebar::place_name;
 use super::theme::Role;
 use super::words;
+use crate::app::Action;
 use crate::app::screen::composer::Shown;
 use crate::app::screen::drawer;
 use crate::app::screen::{Pane, Target};
@@ -257,6 +259,25 @@ fn edge(canvas: &mut Canvas<'_>, scene: &Scene<'_>, area: Rect, has_focus: bool)
 fn placeholder(scene: &Scene<'_>, cells: usize) -> String {
     let place = place_name(scene, scene.id);
     let account = &scene.account.account;
+    if scene.state.only_reads {
+        let whole = "only reads here; write in the other trialogue, or close it";
+        return if width(whole) > cells {
+            "only reads"
+        } else {
+            whole
+        }
+        .to_owned();
+    }
+    let id = &account.id;
+    if crate::app::decisions::asking(scene.state, id, scene.id).is_some() {
+        let way = hints::way_to(scene.state, Action::OpenDecision);
+        let whole = format!("answer the question in {place}; {way} shows what can be chosen");
+        return if width(&whole) > cells {
+            "answer the question".to_owned()
+        } else {
+            whole
+        };
+    }
     let more = if matches!(account.link, LinkState::NeedsLogin(_)) {
         "; it is sent once you are signed in"
     } else if !matches!(account.link, LinkState::Ready | LinkState::Syncing) {

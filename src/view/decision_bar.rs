@@ -51,6 +51,7 @@ pub(crate) fn rows(scene: &Scene<'_>, opening_key: &str, is_roomy: bool) -> Vec<
     }
     row = row.right(format!("{age}  "), Role::DecisionBar);
     let action = match &first.life {
+        _ if scene.state.only_reads => "answered in the other trialogue ".to_owned(),
         DecisionLife::Answering { .. } => "answer on its way ".to_owned(),
         DecisionLife::Uncertain { .. } => format!("answer uncertain, {opening_key} "),
         _ => format!("{opening_key} answers "),

@@ -40,10 +40,10 @@ pub(crate) fn row(state: &State, columns: u16) -> Row {
     for (action, word) in hinted(context) {
         let writes = matches!(action, Action::Send | Action::NewLine | Action::InsertMode);
         let is_idle = match action {
-            Action::OpenDecision => !waits,
+            Action::OpenDecision => !waits || state.only_reads,
             Action::Switcher => has_nowhere_to_go,
             Action::FocusNext => is_nowhere,
-            _ => writes && (is_read_only || is_nowhere),
+            _ => writes && (is_read_only || is_nowhere || state.only_reads),
         };
         if is_idle {
             continue;

@@ -5,6 +5,7 @@ use trialogue::app::Effect;
 use trialogue::app::decisions::{answer, waiting, waiting_here};
 use trialogue::app::screen::overlay::Overlay;
 use trialogue::domain::*;
+use trialogue::text::SafeText;
 
 fn deny() -> Answer {
     Answer::Choice {
@@ -344,4 +345,61 @@ fn the_oldest_waits_first_over_all_conversations() {
     desk.live(asked(approval("c")));
     let ids: Vec<_> = waiting(&desk.state).into_iter().map(|(_, id)| id).collect();
     assert_eq!(ids, [DecisionId::from("c"), DecisionId::from("b")]);
+}
+
+#[test]
+fn what_is_typed_below_a_question_answers_it() {
+    use trialogue::app::{Action, actions};
+    let question = |takes_free_text| Decision {
+        question: Question::Clarification {
+            question: SafeText::label("Which branch?"),
+            takes_free_text,
+        },
+        choices: Vec::new(),
+        ..approval("a1")
+    };
+    let type_and_send = |desk: &mut Desk| {
+        desk.here_mut().composer.insert("the one of Tuesday");
+        let effects = actions::perform(&mut desk.state, desk.now, Action::Send);
+        desk.finish(effects);
+    };
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(asked(question(true)));
+    // What is sent just then was meant for something else.
+    type_and_send(&mut desk);
+    assert!(desk.commands.is_empty());
+    assert_eq!(
+        desk.toasts(),
+        ["Not sent: the agent has just asked something. The same key answers it now."]
+    );
+    desk.pass(1_100);
+    let effects = actions::perform(&mut desk.state, desk.now, Action::Send);
+    desk.finish(effects);
+    let Some((_, Command::Answer { answer, .. })) = desk.commands.last() else {
+        panic!("{:?}", desk.commands);
+    };
+    assert_eq!(*answer, Answer::Text("the one of Tuesday".to_owned()));
+    assert!(desk.here().composer.is_empty());
+    assert!(desk.queued().is_empty());
+    // While the answer is on its way, what is typed waits as always.
+    type_and_send(&mut desk);
+    assert_eq!(desk.queued(), ["the one of Tuesday"]);
+
+    // Without a connection the words stay where they are.
+    let mut desk = Desk::new();
+    desk.live(asked(question(true)));
+    desk.pass(1_100);
+    desk.disconnect();
+    type_and_send(&mut desk);
+    assert_eq!(desk.here().composer.text(), "the one of Tuesday");
+    assert!(desk.queued().is_empty());
+
+    // A question that only takes its own choices is no place for words.
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(asked(question(false)));
+    desk.pass(1_100);
+    type_and_send(&mut desk);
+    assert_eq!(desk.queued(), ["the one of Tuesday"]);
 }

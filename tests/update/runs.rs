@@ -448,3 +448,54 @@ fn an_early_stop_is_not_for_the_run_of_somebody_else() {
     desk.live(started("r1", None));
     assert_eq!(desk.here().run.as_ref().unwrap().phase, RunPhase::Accepted);
 }
+
+#[test]
+fn leaving_says_what_ends_with_the_program_and_writes_down_that_it_did() {
+    use trialogue::app::event::Signal;
+    use trialogue::app::{Action, Effect, Event, actions};
+    let begun = |ends_with_us| {
+        let mut desk = Desk::new();
+        desk.state.accounts[0].ends_with_us = ends_with_us;
+        desk.live(started("r1", None));
+        desk.live(patched("m1", "half an ans"));
+        desk.live(tool("c1", "Bash", ToolStatus::Running));
+        desk.live(asked(approval("a1")));
+        desk
+    };
+    let leaves = |desk: &mut Desk, action| {
+        desk.effects.clear();
+        let pressed = actions::perform(&mut desk.state, desk.now, action);
+        let is_quit = |effect: &Effect| matches!(effect, Effect::Quit { .. });
+        pressed.iter().any(is_quit)
+    };
+    // What goes on without us is left at once.
+    assert!(leaves(&mut begun(false), Action::Quit));
+
+    let mut desk = begun(true);
+    assert!(!leaves(&mut desk, Action::QuitIfEmpty));
+    assert_eq!(
+        desk.toasts(),
+        [
+            "The agent is at work in main (work), and its runtime ends with this program. The \
+             same again leaves all the same."
+        ]
+    );
+    assert!(leaves(&mut desk, Action::QuitIfEmpty));
+
+    // A signal does not ask.
+    for ends_with_us in [true, false] {
+        let mut desk = begun(ends_with_us);
+        desk.event(Event::Signal(Signal::Terminate));
+        let has_ended = desk
+            .stored("main")
+            .iter()
+            .any(|line| line == "run cancelled");
+        assert_eq!(has_ended, ends_with_us, "{:#?}", desk.stored("main"));
+        let is_open = desk.work().decisions[0].life.is_open();
+        assert_eq!(is_open, !ends_with_us);
+        let tool = desk.here().timeline.all().any(|entry| {
+            matches!(&entry.body, EntryBody::Tool(tool) if tool.status == ToolStatus::Running)
+        });
+        assert_eq!(tool, !ends_with_us);
+    }
+}

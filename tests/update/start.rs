@@ -360,3 +360,58 @@ fn a_screen_that_only_reads_leaves_the_messages_of_the_other_one_alone() {
     reader.connect();
     assert!(reader.sent().is_empty());
 }
+
+#[test]
+fn nothing_leaves_from_a_screen_that_only_reads() {
+    use trialogue::app::{Action, actions, decisions, screen};
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.state.only_reads = true;
+    desk.state.read_only = Some("another trialogue is open on this profile (process 7)".into());
+    desk.live(asked(approval("a1")));
+    let before = desk.lines();
+    let why = "Nothing leaves from this screen: another trialogue is open on this profile \
+               (process 7). Answer and write there, or close that one and start this one again.";
+    let (account, now) = (account_id(), desk.now);
+
+    desk.here_mut().composer.insert("/approve");
+    let effects = actions::perform(&mut desk.state, now, Action::Send);
+    desk.finish(effects);
+    assert_eq!(desk.here().composer.text(), "/approve");
+    assert_eq!(desk.toasts(), [why]);
+
+    let once = Answer::Choice {
+        value: "once".to_owned(),
+        reason: None,
+    };
+    let effects = decisions::answer(&mut desk.state, now, &account, &"a1".into(), once);
+    desk.finish(effects);
+    let effects = screen::decision::open(&mut desk.state, now, &account, &"a1".into());
+    desk.finish(effects);
+    assert!(desk.state.screen.overlays.is_empty());
+    for action in [
+        Action::SendNow,
+        Action::HoldSend,
+        Action::OpenDecision,
+        Action::NewConversation,
+        Action::RenameConversation,
+        Action::ToggleFavorite,
+        Action::SignIn,
+        Action::AttachFile,
+        Action::StopRun,
+    ] {
+        let effects = actions::perform(&mut desk.state, now, action);
+        desk.finish(effects);
+    }
+    assert!(desk.commands.is_empty(), "{:?}", desk.commands);
+    assert!(desk.state.screen.overlays.is_empty());
+    assert_eq!(desk.work().decisions[0].life, DecisionLife::Open);
+    assert_eq!(desk.lines(), before);
+    // Reading goes on: what is older is asked for, and what is found is opened.
+    let effects = actions::perform(&mut desk.state, now, Action::RefreshDirectory);
+    desk.finish(effects);
+    assert_eq!(desk.commands.len(), 1);
+    let effects = actions::perform(&mut desk.state, now, Action::SearchEverywhere);
+    desk.finish(effects);
+    assert_eq!(desk.state.screen.overlays.len(), 1);
+}

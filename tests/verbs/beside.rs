@@ -103,6 +103,9 @@ fn a_question_that_the_gateway_says_as_a_message_too_is_printed_once() {
     assert_eq!(times("Reason: recursive delete"), 1, "{said}");
     assert!(times("? approval wanted, as said above") > 0, "{said}");
     assert_eq!(times("cd /srv/harbor/releases"), 1, "{said}");
+}
+
+#[test]
 fn what_two_programs_saw_live_is_kept_once() {
     for protocol in ["pheby", "iris"] {
         let profile = Profile::new(protocol, &["speed=100"]);

@@ -1,15 +1,17 @@
 //! Writing: editing the draft of the conversation on screen, its history, what hangs on it, and
 //! sending it.
 
-use super::{moving, places, quit};
+use super::{leave, moving, places, quit};
 use crate::app::outbox::{self, SendMode};
 use crate::app::screen::composer::{Composer, HistoryStep, Motion};
 use crate::app::screen::overlay::{Overlay, Prompt, Prompted};
 use crate::app::screen::{Pane, choose, drawer, popups, search};
 use crate::app::slash::{self, Local, LocalCommand, Typed};
 use crate::app::state::State;
-use crate::app::{Action, Effect, runs};
-use crate::domain::{AnswerWay, Lookup, Moment, RunPhase, Severity, Write};
+use crate::app::{Action, Effect, decisions, runs};
+use crate::domain::{
+    AccountId, Answer, AnswerWay, Decision, Lookup, Moment, RunPhase, Severity, Write,
+};
 use crate::text::SafeText;
 use std::time::Duration;
 
@@ -53,7 +55,7 @@ pub(super) fn perform(state: &mut State, now: Moment, action: Action) -> Vec<Eff
         QuitIfEmpty => {
             let is_empty = composer(state).is_none_or(|c| c.is_empty());
             if is_empty {
-                return quit(state, now);
+                return leave(state, now);
             }
             return edit(state, |c| c.delete(Motion::Right));
         }
@@ -540,10 +542,52 @@ fn send(state: &mut State, now: Moment, mode: SendMode) -> Vec<Effect> {
             if answers && mode == SendMode::Ordinary {
                 mode = SendMode::Now;
             }
+            if mode == SendMode::Ordinary
+                && let Some(question) = decisions::asking(state, &account, &id).cloned()
+            {
+                return reply(state, now, &account, &question, text);
+            }
         }
     }
     state.screen.is_normal = false;
     outbox::send(state, now, &account, &id, mode)
+}
+
+/// Answers the question of an agent with the draft: what is typed below it is meant for it, and would
+/// wait behind it for ever.
+fn reply(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    question: &Decision,
+    text: String,
+) -> Vec<Effect> {
+    if now.since(question.asked_at) < AFTER_POPUP {
+        state.say(
+            Severity::Warning,
+            "Not sent: the agent has just asked something. The same key answers it now.",
+        );
+        return Vec::new();
+    }
+    let answer = Answer::Text(text.trim().to_owned());
+    let mut effects = decisions::answer(state, now, account, &question.id, answer);
+    if effects.is_empty() {
+        // It says why, and the draft stays.
+        return effects;
+    }
+    if let Some(composer) = composer(state) {
+        composer.take();
+        composer.remember_input(&text);
+    }
+    state.screen.is_normal = false;
+    state.write(Write::Input {
+        account: account.clone(),
+        conversation: question.conversation.clone(),
+        text,
+        at_ms: now.wall_ms,
+    });
+    effects.push(state.commit(Vec::new()));
+    effects
 }
 
 /// Carries out one of our own slash commands.

@@ -267,6 +267,14 @@ pub(in crate::app) fn run_ended(
     Vec::new()
 }
 
+/// The runtime that asked ends with this program. An answer on its way has its own record.
+pub(in crate::app) fn end_with_us(state: &mut State, now: Moment, account: &AccountId) {
+    let open = ids(state, account, |decision| decision.life.is_open());
+    for id in open {
+        expired(state, now, account, &id, Expiry::RunEnded);
+    }
+}
+
 pub(in crate::app) fn ids(
     state: &State,
     account: &AccountId,

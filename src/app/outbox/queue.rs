@@ -1,5 +1,6 @@
 //! What the person does with messages that were not accepted: send again, drop, take back, reorder.
 
+use super::super::commands::is_held_back;
 use super::super::effect::Effect;
 use super::super::state::{Redraw, State};
 use super::super::{conversation, drafts};
@@ -10,6 +11,9 @@ use crate::domain::{
 
 /// Sends a failed or uncertain message again. Only the person decides this.
 pub fn resend(state: &mut State, now: Moment, account: &AccountId, key: MessageKey) -> Vec<Effect> {
+    if is_held_back(state) {
+        return Vec::new();
+    }
     let Some(of) = state.account_mut(account) else {
         return Vec::new();
     };
@@ -79,6 +83,9 @@ pub fn discard(
     account: &AccountId,
     key: MessageKey,
 ) -> Vec<Effect> {
+    if is_held_back(state) {
+        return Vec::new();
+    }
     if take_out(state, now, account, key).is_none() {
         return Vec::new();
     }
@@ -121,6 +128,9 @@ pub fn take_back(
     account: &AccountId,
     key: MessageKey,
 ) -> Vec<Effect> {
+    if is_held_back(state) {
+        return Vec::new();
+    }
     let Some(row) = take_out(state, now, account, key) else {
         return Vec::new();
     };
@@ -181,6 +191,9 @@ pub(in crate::app) fn swap(
     key: MessageKey,
     up: bool,
 ) -> Vec<Effect> {
+    if is_held_back(state) {
+        return Vec::new();
+    }
     let Some(of) = state.account(account) else {
         return Vec::new();
     };
@@ -237,6 +250,9 @@ pub fn send_now(
     account: &AccountId,
     key: MessageKey,
 ) -> Vec<Effect> {
+    if is_held_back(state) {
+        return Vec::new();
+    }
     let Some(of) = state.account_mut(account) else {
         return Vec::new();
     };

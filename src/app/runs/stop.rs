@@ -1,9 +1,13 @@
-//! Stopping a run: the active one, or the one that is about to begin.
+//! Stopping a run: the active one, or the one that is about to begin; and what ends with the program.
 
-use crate::app::commands::issue;
+use crate::app::commands::{is_held_back, issue};
 use crate::app::effect::Effect;
 use crate::app::state::{Pending, State};
-use crate::domain::{AccountId, ChatCommand, Command, CommandId, ConversationId, Moment, Severity};
+use crate::app::{conversation, decisions};
+use crate::domain::{
+    AccountId, ChatCommand, Command, CommandId, ConversationId, Moment, RunId, RunOutcome,
+    Severity, ToolStatus,
+};
 
 /// The command with which a message of this conversation is on its way, when no answer to it came
 /// yet.
@@ -13,6 +17,40 @@ fn on_its_way(state: &State, account: &AccountId, id: &ConversationId) -> Option
         let is_ours = matches!(pending, Pending::Send { conversation, .. } if conversation == id);
         is_ours.then_some(*command)
     })
+}
+
+/// The runs that end with this program, because their runtime does.
+pub fn dying(state: &State) -> Vec<(AccountId, ConversationId, RunId)> {
+    let of_ours = state.accounts.iter().filter(|of| of.ends_with_us);
+    of_ours
+        .flat_map(|of| {
+            let running = of.conversations.iter().filter_map(|(id, here)| {
+                let run = here.run.as_ref()?;
+                Some((of.account.id.clone(), id.clone(), run.id.clone()))
+            });
+            running.collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// Writes down as stopped what ends with this program: nobody hears of its end any more.
+pub fn end_with_us(state: &mut State, now: Moment) {
+    for (account, id, run) in dying(state) {
+        conversation::merging(state, now, &account, &id, |merger| {
+            merger.end_streaming(None, true);
+            merger.end_tools(None, ToolStatus::Cancelled);
+            merger.run_ended(&run, RunOutcome::Cancelled);
+        });
+        if let Some(of) = state.conversation_mut(&account, &id) {
+            of.run = None;
+            of.ended_run = Some(run);
+        }
+    }
+    let of_ours = state.accounts.iter().filter(|of| of.ends_with_us);
+    let accounts: Vec<AccountId> = of_ours.map(|of| of.account.id.clone()).collect();
+    for account in accounts {
+        decisions::end_with_us(state, now, &account);
+    }
 }
 
 /// Whether there is something to stop: a run, or a message on its way whose run comes with the
@@ -32,6 +70,9 @@ pub fn stop(
     account: &AccountId,
     id: &ConversationId,
 ) -> Vec<Effect> {
+    if is_held_back(state) {
+        return Vec::new();
+    }
     let refusal = state
         .account(account)
         .and_then(|of| of.account.capabilities.cancel_run.refusal());

@@ -8,7 +8,7 @@
 use super::overlay::{DecisionPopup, Line, Overlay};
 use super::rows::grant_words;
 use crate::app::state::{Redraw, State};
-use crate::app::{Action, Effect, decisions};
+use crate::app::{Action, Effect, commands, decisions};
 use crate::domain::{Answer, Choice, Decision, Grant, Moment, Question, Severity};
 use crate::text::SafeText;
 use std::time::Duration;
@@ -151,6 +151,9 @@ pub fn open(
     account: &crate::domain::AccountId,
     id: &crate::domain::DecisionId,
 ) -> Vec<Effect> {
+    if commands::is_held_back(state) {
+        return Vec::new();
+    }
     let Some(decision) = decisions::find(state, account, id) else {
         return Vec::new();
     };

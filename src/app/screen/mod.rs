@@ -66,6 +66,8 @@ pub struct Screen {
     pub stop_asked: Option<Moment>,
     /// Ctrl+C was pressed on an empty composer without a run, at this moment.
     pub quit_asked: Option<Moment>,
+    /// The person wanted to leave while something ran that ends with the program, and was told.
+    pub leave_asked: Option<Moment>,
     /// When a decision ended under its open popup: a key meant for that must not send a draft.
     pub popup_gone: Option<Moment>,
     /// Whether anything turns on the screen, so that the shell ticks for it.

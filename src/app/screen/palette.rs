@@ -212,6 +212,10 @@ pub fn refusal(state: &State, action: Action) -> Option<&'static str> {
             | AttachClipboard
             | ServerFunctions
     );
+    let writes = needs_account || matches!(action, SignIn | AddAccount | RemoveAccount);
+    if writes && state.only_reads {
+        return Some("another trialogue is open on this profile, and this one only reads");
+    }
     if !needs_account {
         return None;
     }
