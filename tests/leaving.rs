@@ -260,6 +260,9 @@ fn an_answer_that_is_left_in_its_middle_is_in_the_journal_and_once_on_the_screen
     pty.wait_for("Welcome to the demo");
     pty.send("slow\r");
     pty.wait_for("This comes slowly, so that there is time");
+    // What ends with the program is said first.
+    pty.send("\x04");
+    pty.wait_for("The agent is at work in");
     pty.send("\x04");
     assert_eq!(pty.wait_exit(), 0);
     let said = "This comes slowly, so that there is time";
@@ -269,7 +272,8 @@ fn an_answer_that_is_left_in_its_middle_is_in_the_journal_and_once_on_the_screen
     );
     let pty = Pty::start(program(home.path(), &["--no-keyring"]), 100, 40);
     pty.wait_for("online");
-    let screen = pty.wait_for("cut off here");
+    pty.wait_for("cut off here");
+    let screen = pty.wait_for("stopped");
     assert_eq!(screen.matches(said).count(), 1, "{screen}");
 }
 
