@@ -482,6 +482,14 @@ fn leaving_says_what_ends_with_the_program_and_writes_down_that_it_did() {
     );
     assert!(leaves(&mut desk, Action::QuitIfEmpty));
 
+    // So does the other way to leave, from a conversation where nothing runs.
+    let mut desk = begun(true);
+    desk.focus("side");
+    assert!(!leaves(&mut desk, Action::ClearOrStopOrQuit));
+    let words = "Press Ctrl+C again to quit; the agent at work in main (work) ends with it.";
+    assert_eq!(desk.toasts(), [words]);
+    assert!(leaves(&mut desk, Action::ClearOrStopOrQuit));
+
     // A signal does not ask.
     for ends_with_us in [true, false] {
         let mut desk = begun(ends_with_us);

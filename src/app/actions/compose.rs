@@ -460,7 +460,17 @@ fn ask_quit(state: &mut State, now: Moment) -> Vec<Effect> {
         return quit(state, now);
     }
     state.screen.quit_asked = Some(now);
-    state.say(Severity::Info, "Press Ctrl+C again to quit.");
+    let dying = runs::dying(state);
+    match dying.first() {
+        Some((account, id, _)) => {
+            let place = state.place_of(account, id);
+            state.say(
+                Severity::Warning,
+                format!("Press Ctrl+C again to quit; the agent at work in {place} ends with it."),
+            );
+        }
+        None => state.say(Severity::Info, "Press Ctrl+C again to quit."),
+    }
     vec![Effect::Wake(now.after(AGAIN))]
 }
 
