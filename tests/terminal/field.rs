@@ -263,7 +263,9 @@ fn row_24_the_columns_of_a_table_stand_in_line_whatever_is_in_them() {
     hands.press("enter").see("stay in their cell");
     let mut seen = 0;
     for _ in 0..12 {
-        let screen = hands.pty.screen();
+        let screen = hands
+            .pty
+            .wait_until("no notice over the table", |screen| !screen.contains("▎ !"));
         let edges = |row: u16| {
             hands.pty.with_screen(|screen| {
                 (0..50)
