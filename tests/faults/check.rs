@@ -481,18 +481,6 @@ impl World {
                 end(&truth)
             )
         };
-        if self.kind == Kind::Iris && self.is_second_look && !self.has_lost_memory {
-            // What the agent said keeps its order, whatever was said beside it.
-            let mut said = rows[first..]
-                .iter()
-                .filter(|row| row.0 == Author::Assistant);
-            for ((author, text), _) in &shown {
-                let is_known = rows.iter().any(|row| row.0 == *author && row.1 == *text);
-                if *author == Author::Assistant && is_known && !said.any(|row| row.1 == *text) {
-                    self.fail(&format!("{place}: out of order: {text:?}\n{}", list()));
-                }
-            }
-        }
         if let Some(missing) = wanted.first() {
             self.fail(&format!(
                 "{place}: missing or out of order: {missing:?}\n{}",

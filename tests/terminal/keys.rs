@@ -247,19 +247,20 @@ fn other_entry(hands: &Hands, than: &str) -> String {
     selected(&screen)
 }
 
-/// Selects the newest entry with this in it, from the newest upwards.
-fn select(hands: &Hands, text: &str) {
+/// Selects the newest entry with one of these in it, from the newest upwards. A tall entry may be
+/// there in part.
+fn select(hands: &Hands, texts: &[&str]) {
     hands.press("tab").see("j down");
     hands.press("G");
     let mut entry = other_entry(hands, "");
     for _ in 0..12 {
-        if entry.contains(text) {
+        if texts.iter().any(|text| entry.contains(text)) {
             return;
         }
         hands.press("k");
         entry = other_entry(hands, &entry);
     }
-    panic!("no entry with {text:?}:\n{}", hands.pty.screen());
+    panic!("no entry with {texts:?}:\n{}", hands.pty.screen());
 }
 
 /// Says a word that the agent knows and waits for the end of what it does.
@@ -281,7 +282,7 @@ fn folding_and_todos(hands: &Hands) {
         });
     };
     play(hands, "tools", "a yanked 0.4.3");
-    select(hands, "tool calls");
+    select(hands, &["tool calls"]);
     wait(true);
     hands.press("enter");
     wait(false);
@@ -324,8 +325,11 @@ fn files_and_deleting(hands: &Hands) {
         .wait_until("the newest entry", |screen| row(screen) == newest);
     hands.press("esc").gone("j down");
     // A multiplexer may show half of a frame, and then the entry beside it was chosen.
-    for _ in 0..4 {
-        select(hands, "501 B");
+    for beside in ["", "k", "j", "k", "j", ""] {
+        select(hands, &["501 B", "latency.png", "▀▀▀▀▀▀"]);
+        if !beside.is_empty() {
+            hands.press(beside);
+        }
         hands.press("s");
         let screen = hands.pty.wait_until("an answer to s", |screen| {
             screen.contains("Saved") || screen.contains("no file on this")
@@ -343,7 +347,7 @@ fn files_and_deleting(hands: &Hands) {
     });
     hands.press("esc").gone("Files of this conversation");
     hands.press("esc").gone("j down");
-    select(hands, "file");
+    select(hands, &["file"]);
     hands.press("d").see("Delete this message?");
     hands.press("esc").gone("Delete this message?");
     hands.press("esc").gone("j down");
