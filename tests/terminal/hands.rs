@@ -92,7 +92,7 @@ impl Hands {
     /// Presses keys, written with blanks between them.
     pub fn press(&self, keys: &str) -> &Self {
         for key in keys.split(' ') {
-            self.pty.send(&self.bytes(key));
+            self.pty.send(self.bytes(key));
         }
         self
     }
