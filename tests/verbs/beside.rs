@@ -118,11 +118,11 @@ fn what_two_programs_saw_live_is_kept_once() {
         let scenes = ["notice", "empty", "fail", "plain"];
         for scene in scenes {
             let output = profile.run(&["send", "-c", "Welcome", scene]);
-            // Whether the run failed is for other tests: what is kept of it counts here.
-            assert!(
-                matches!(output.status.code(), Some(0 | 1)),
-                "{protocol} {scene}"
-            );
+            let code = output.status.code();
+            let due = i32::from(scene == "fail");
+            // On Iris the turn may be taken for that of the message before, which did not fail.
+            let is_as_due = code == Some(due) || (protocol == "iris" && code == Some(0));
+            assert!(is_as_due, "{protocol} {scene}: {code:?}");
         }
         for listener in &mut listeners {
             for _ in scenes {
