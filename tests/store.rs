@@ -1765,6 +1765,43 @@ fn a_draft_is_kept_where_a_long_message_finds_no_room() {
 }
 
 #[test]
+fn a_dropped_message_goes_whole_where_a_long_one_finds_no_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let options = StoreOptions {
+        max_bytes: Some(1 << 20),
+        ..StoreOptions::default()
+    };
+    let (store, _) = store::open(&path, options).unwrap();
+    commit(
+        &store,
+        vec![
+            listed("talk"),
+            say(1, 10, Author::User, "never mind"),
+            Write::Outbox(Box::new(outbox_record(1, 1))),
+        ],
+    );
+    let gone = vec![
+        Write::EntriesGone {
+            account: account(),
+            conversation: conversation(),
+            keys: vec![MessageKey(1)],
+        },
+        Write::OutboxGone { key: MessageKey(1) },
+        say(
+            2,
+            20,
+            Author::Assistant,
+            &"no room for this ".repeat(100_000),
+        ),
+    ];
+    let full = store.commit_now(gone, Durability::Full);
+    assert_eq!(full, Err(StoreError::DiskFull));
+    assert!(start(&store).outbox.is_empty());
+    assert!(all(&store).is_empty());
+}
+
+#[test]
 fn the_log_of_decisions_is_a_file_of_its_own() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();

@@ -444,6 +444,8 @@ pub struct Timeline {
     pub aliases: Vec<(RemoteId, MessageKey)>,
     /// Messages deleted lately.
     pub buried: Vec<RemoteId>,
+    /// Entries taken out lately. While the disk is full the store still has them.
+    pub gone: Vec<MessageKey>,
     /// Those messages, on their way into the batch.
     pub aside: Vec<Entry>,
     /// The highest order in the store or here.

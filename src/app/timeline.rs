@@ -532,6 +532,7 @@ impl Merger<'_> {
         self.changes.grown.remove(&entry.key);
         self.changes.moved.remove(&entry.key);
         self.changes.gone.push(entry.key);
+        self.timeline.forget(entry.key);
         self.changes.is_visible = true;
     }
 

@@ -166,6 +166,13 @@ pub(super) fn put(
         },
         (None, None) => None,
     };
+    let merged = match by_id.filter(|_| by_key.is_none()) {
+        Some(id) => meeting::whole_call(connection, id, &entry.body)?,
+        None => None,
+    };
+    if let Some(body) = &merged {
+        row = EntryRow::new(body)?;
+    }
     let renamed = match entry.message().filter(|_| by_id.is_none()) {
         Some(message) => meeting::renamed(connection, conversation, message)?,
         None => None,

@@ -270,6 +270,7 @@ impl Worker {
                     write,
                     Write::Outbox(_)
                         | Write::OutboxGone { .. }
+                        | Write::EntriesGone { .. }
                         | Write::Draft { .. }
                         | Write::Answering { .. }
                         | Write::AnswerGone { .. }

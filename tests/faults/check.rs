@@ -114,7 +114,8 @@ impl World {
         };
         let Some(said) = said else { return };
         let said = said.to_owned();
-        if !self.person.sent.contains_key(said.trim()) {
+        let is_of_chat = |(text, _): &(String, ConversationId)| text == said.trim();
+        if !self.person.sent.keys().any(is_of_chat) {
             // An answer to a question that is given by writing.
             return;
         }
@@ -170,9 +171,9 @@ impl World {
         // What died with the program before it was written was never sent, unless the disk was
         // full: then it may have been, and may come back as a draft.
         let person = &mut self.person;
-        person
-            .sent
-            .retain(|text, _| person.kept.contains(text) || person.gone_unwritten.contains(text));
+        person.sent.retain(|(text, _), _| {
+            person.kept.contains(text) || person.gone_unwritten.contains(text)
+        });
         let restored: Vec<(ConversationId, String)> = self
             .client
             .work()
@@ -580,7 +581,7 @@ impl World {
 
     /// Every message of the person is somewhere, and nowhere more often than it was sent.
     fn check_own(&self, truth: &BTreeMap<ConversationId, Vec<Row>>) {
-        for (text, (home, times)) in &self.person.sent {
+        for ((text, home), times) in &self.person.sent {
             let on_server = truth.get(home).map_or(0, |rows| {
                 rows.iter()
                     .filter(|(author, said)| *author == Author::User && said == text)
@@ -596,7 +597,7 @@ impl World {
                 .work()
                 .outbox
                 .iter()
-                .find(|row| trimmed(&row.text) == *text);
+                .find(|row| row.conversation == *home && trimmed(&row.text) == *text);
             if let Some(row) = row
                 && row.delivery == Delivery::Uncertain
                 && on_server == *times

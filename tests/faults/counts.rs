@@ -19,7 +19,7 @@ impl World {
     /// How often messages were sent to a conversation: by their names.
     fn times_sent(&self, id: &ConversationId) -> BTreeMap<&str, u64> {
         let mut times = BTreeMap::new();
-        for (text, (home, count)) in &self.person.sent {
+        for ((text, home), count) in &self.person.sent {
             if home == id
                 && let Some(name) = name_of(text)
             {
@@ -61,15 +61,15 @@ impl World {
         // A word that was erased in part may have picked a scene of the demo's own.
         let of = self.person.sent.iter();
         let has_other = of
-            .filter(|(_, (home, _))| home == id)
-            .any(|(text, _)| name_of(text).is_none());
+            .filter(|((_, home), _)| home == id)
+            .any(|((text, _), _)| name_of(text).is_none());
         if has_other {
             return;
         }
         let played = |word: &str| -> u64 {
             let of = self.person.sent.iter();
-            of.filter(|(text, (home, _))| home == id && text.starts_with(word))
-                .map(|(_, (_, times))| *times)
+            of.filter(|((text, home), _)| home == id && text.starts_with(word))
+                .map(|(_, times)| *times)
                 .sum()
         };
         let of = |name: &str| -> u64 {
@@ -81,8 +81,27 @@ impl World {
         let (reads, looks) = (of("read_file"), of("terminal"));
         let (toolbox, grant) = (played("toolbox"), played("grant"));
         if reads > 2 * toolbox || looks > toolbox + grant {
+            let calls: Vec<String> = entries
+                .iter()
+                .map(|entry| match &entry.body {
+                    EntryBody::Tool(tool) => format!(
+                        "  call {} {} {:?} of {:?}, seen at {}",
+                        tool.id.as_str(),
+                        tool.name,
+                        tool.status,
+                        tool.run,
+                        entry.seen_at_ms
+                    ),
+                    EntryBody::Message(message) => {
+                        let text = message.body.text().as_str().chars().take(30);
+                        format!("  {:?} {:?}", message.author, text.collect::<String>())
+                    }
+                    other => format!("  {other:?}"),
+                })
+                .collect();
             self.fail(&format!(
-                "{place}: {reads} files read and {looks} commands, but {toolbox} scenes with tools and {grant} with a question"
+                "{place}: {reads} files read and {looks} commands, but {toolbox} scenes with tools and {grant} with a question\n{}",
+                calls.join("\n")
             ));
         }
     }

@@ -18,7 +18,7 @@ pub struct Person {
     /// Where the person writes.
     pub homes: Vec<ConversationId>,
     /// How often each text was sent, and where.
-    pub sent: BTreeMap<String, (ConversationId, u64)>,
+    pub sent: BTreeMap<(String, ConversationId), u64>,
     /// Texts that are or were on disk as messages.
     pub kept: BTreeSet<String>,
     /// Texts that left while the disk was full, as the person was told.
@@ -182,8 +182,7 @@ impl World {
         if sent_text.contains("forget") {
             self.has_lost_memory = true;
         }
-        let row = self.person.sent.entry(sent_text).or_insert((id, 0));
-        row.1 += 1;
+        *self.person.sent.entry((sent_text, id)).or_default() += 1;
     }
 
     /// Answers what is asked, sooner or later.
@@ -239,8 +238,9 @@ impl World {
                     let state = &mut self.client.state;
                     let effects = match self.random.below(3) {
                         0 => {
-                            if let Some(sent) = self.person.sent.get_mut(&text) {
-                                sent.1 += 1;
+                            let sent = (text.clone(), row.conversation.clone());
+                            if let Some(times) = self.person.sent.get_mut(&sent) {
+                                *times += 1;
                             }
                             self.tell_row("sent again", &text);
                             outbox::resend(&mut self.client.state, at, &account(), row.key)

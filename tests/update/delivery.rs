@@ -538,3 +538,19 @@ fn nothing_leaves_by_itself_while_the_disk_is_full_and_all_goes_once_there_is_ro
     assert!(!desk.state.store_fails);
     assert_eq!(desk.sent(), ["waits for the line"]);
 }
+
+#[test]
+fn a_message_dropped_while_the_disk_is_full_does_not_come_back_with_the_window() {
+    let mut desk = Desk::new();
+    desk.send("not this one");
+    let key = desk.work().outbox[0].key;
+    let mut desk = Desk::on(desk.store.clone(), 2);
+    // Its window is not in memory when it goes.
+    desk.focus("side");
+    desk.store_is_full = true;
+    let effects = outbox::discard(&mut desk.state, desk.now, &account_id(), key);
+    desk.finish(effects);
+    desk.focus("main");
+    assert!(desk.lines().is_empty(), "{:?}", desk.lines());
+    assert_eq!(desk.stored("main").len(), 1, "the disk could not be told");
+}

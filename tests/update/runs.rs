@@ -4,6 +4,7 @@ use crate::desk::*;
 use trialogue::app::Action;
 use trialogue::app::actions::perform;
 use trialogue::domain::*;
+use trialogue::text::SafeText;
 
 #[test]
 fn entries_stand_where_they_first_appeared() {
@@ -505,5 +506,50 @@ fn leaving_says_what_ends_with_the_program_and_writes_down_that_it_did() {
             matches!(&entry.body, EntryBody::Tool(tool) if tool.status == ToolStatus::Running)
         });
         assert_eq!(tool, !ends_with_us);
+    }
+}
+
+#[test]
+fn a_call_that_ends_after_a_restart_is_one_with_what_was_seen_of_it_before() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    let mut call = ToolCall::new("turn/1".into(), SafeText::label("terminal"));
+    call.preview = SafeText::label("make all");
+    desk.live(Topic::Run(RunEvent::ToolChanged {
+        conversation: id("main"),
+        tool: Box::new(call),
+    }));
+    let store = desk.store.clone();
+    for is_open in [true, false] {
+        let mut desk = Desk::on(store.clone(), 2 + u64::from(is_open));
+        if !is_open {
+            desk.focus("side");
+        }
+        desk.connect();
+        let mut ended = ToolCall::new("turn/1".into(), SafeText::label("terminal"));
+        ended.status = ToolStatus::Failed;
+        let missed = RunEvent::ToolMissed {
+            conversation: id("main"),
+            tool: Box::new(ended),
+            after: None,
+            at_ms: None,
+        };
+        let provenance = Provenance::Replayed {
+            cursor: "8".into(),
+            was_announced: false,
+        };
+        desk.topic(provenance, Topic::Run(missed));
+        assert_eq!(desk.stored("main"), ["tool terminal failed"]);
+        desk.focus("main");
+        assert_eq!(desk.lines(), ["tool terminal failed"]);
+        let kept = desk
+            .here()
+            .timeline
+            .all()
+            .find_map(|entry| match &entry.body {
+                EntryBody::Tool(call) => Some(call.preview.as_str().to_owned()),
+                _ => None,
+            });
+        assert_eq!(kept.as_deref(), Some("make all"));
     }
 }

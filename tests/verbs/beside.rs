@@ -120,9 +120,12 @@ fn what_two_programs_saw_live_is_kept_once() {
             let output = profile.run(&["send", "-c", "Welcome", scene]);
             let code = output.status.code();
             let due = i32::from(scene == "fail");
-            // On Iris the turn may be taken for that of the message before, which did not fail.
-            let is_as_due = code == Some(due) || (protocol == "iris" && code == Some(0));
-            assert!(is_as_due, "{protocol} {scene}: {code:?}");
+            assert_eq!(
+                code,
+                Some(due),
+                "{protocol} {scene}: {}",
+                text(&output.stderr)
+            );
         }
         for listener in &mut listeners {
             for _ in scenes {

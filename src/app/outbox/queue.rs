@@ -68,6 +68,9 @@ pub(in crate::app) fn remove_entry(
         Some(())
     });
     if is_here.flatten().is_none() {
+        if let Some(of) = state.conversation_mut(account, conversation) {
+            of.timeline.forget(key);
+        }
         state.write(Write::EntriesGone {
             account: account.clone(),
             conversation: conversation.clone(),

@@ -8,6 +8,8 @@ use crate::domain::{Entry, EntryBody, Message, MessageKey, RemoteId, ToolCallId}
 const TAIL: usize = 64;
 /// Deleted messages remembered here; the store remembers all of them.
 const BURIED: usize = 256;
+/// Entries that were taken out, remembered here.
+const GONE: usize = 256;
 /// Former ids of messages remembered.
 const ALIASES: usize = 64;
 
@@ -109,6 +111,14 @@ impl Timeline {
             let extra = self.buried.len().saturating_sub(BURIED);
             self.buried.drain(..extra);
         }
+    }
+
+    /// Remembers that an entry was taken out, so that a store which could not be told does not bring
+    /// it back.
+    pub fn forget(&mut self, key: MessageKey) {
+        self.gone.push(key);
+        let extra = self.gone.len().saturating_sub(GONE);
+        self.gone.drain(..extra);
     }
 
     pub(super) fn is_buried(&self, remote: Option<&RemoteId>) -> bool {

@@ -183,10 +183,11 @@ pub(in crate::app) enum Fix {
 pub(in crate::app) fn join(
     timeline: &mut Timeline,
     around: &Place,
-    found: Vec<Entry>,
+    mut found: Vec<Entry>,
     has_older: bool,
     has_newer: bool,
 ) {
+    found.retain(|entry| !timeline.gone.contains(&entry.key));
     let asked = match around {
         Place::Order(order) => Some(*order),
         _ => None,

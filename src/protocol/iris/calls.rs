@@ -4,11 +4,13 @@
 //! `tool.end` carries neither a message id nor a time. Live, the id is made of the message that
 //! ended before it in the lane, its index and its name. A replay may lack that message, because it
 //! was deleted in between, so what ended live since the stored cursor is remembered by its content,
-//! also over a restart: the first replayed call of the same content is the first one seen.
+//! also over a restart: the first replayed call of the same content is the first one seen. What was
+//! seen to begin and not to end is remembered over a restart too: the first end of its index and
+//! name is its end.
 
 use super::Iris;
 use super::frames::{ToolEnd, ToolProgress, ToolStart};
-use super::lanes::Call;
+use super::lanes::{Begun, Call};
 use super::turns::Sign;
 use crate::domain::{
     ConversationId, Moment, RunEvent, RunId, SyncEvent, TimelineEvent, ToolCall, ToolCallId,
@@ -24,6 +26,8 @@ use sha2::{Digest, Sha256};
 const CLARIFY: &str = "clarify";
 /// The facts that keep the calls of a lane begin so.
 pub(super) const CALLS: &str = "calls.";
+/// The facts that keep what began in a lane begin so.
+pub(super) const BEGUN: &str = "begun.";
 
 impl Iris {
     pub(super) fn on_tool_start(
@@ -40,7 +44,7 @@ impl Iris {
             Sign::Amid
         };
         let run = self.begin_turn(now, &conversation, sign);
-        let id = self.new_call(&conversation, run.as_ref(), tool.index);
+        let id = self.new_call(&conversation, run.as_ref(), tool.index, &tool.name);
         let mut call = ToolCall::new(id, SafeText::label(&tool.name));
         call.run = run;
         call.preview = if tool.preview.trim().is_empty() {
@@ -51,6 +55,8 @@ impl Iris {
         call.arguments = tools::readable(&tool.args);
         call.emoji = SafeText::glyph(&tool.emoji);
         call.started = Some(now);
+        // Before the call itself: a program that is killed in between knows more, not less.
+        self.keep_begun(&conversation);
         if tool.name != CLARIFY {
             self.tell_tool(&conversation, call);
         }
@@ -62,12 +68,20 @@ impl Iris {
         conversation: &ConversationId,
         run: Option<&RunId>,
         index: i64,
+        name: &str,
     ) -> ToolCallId {
+        let link = self.session.link;
         let lane = self.lanes.lane(conversation);
         lane.tool_count += 1;
         let run = run.map_or("turn", RunId::as_str);
         let id = ToolCallId::from(format!("{run}/{}", lane.tool_count));
         lane.tools.insert(index, id.clone());
+        lane.remember_begun(Begun {
+            index,
+            name: name.to_owned(),
+            id: id.clone(),
+            link,
+        });
         id
     }
 
@@ -94,10 +108,12 @@ impl Iris {
             .tools
             .get(&tool.index)
             .cloned();
-        let id = known.unwrap_or_else(|| self.new_call(&conversation, run.as_ref(), tool.index));
+        let id = known
+            .unwrap_or_else(|| self.new_call(&conversation, run.as_ref(), tool.index, &tool.name));
         let mut call = ToolCall::new(id, SafeText::label(&tool.name));
         call.run = run;
         call.note = SafeText::label(&tool.note);
+        self.keep_begun(&conversation);
         if tool.name != CLARIFY {
             self.tell_tool(&conversation, call);
         }
@@ -112,12 +128,30 @@ impl Iris {
         self.resume_call(&conversation, tool.index);
         let lane = self.lanes.lane(&conversation);
         lane.activity += 1;
-        let stand_in = lane.tools.remove(&tool.index);
         let run = lane.turn.as_ref().map(|turn| turn.run.clone());
-        if stand_in.is_none() && !self.is_replay() {
+        let repeated = self.repeated_call(&conversation, tool);
+        let is_new = repeated.is_none();
+        let (is_replay, link) = (self.is_replay(), self.session.link);
+        let lane = self.lanes.lane(&conversation);
+        let begun = match is_new {
+            true if is_replay => lane.take_begun_before(link, tool.index, &tool.name),
+            true => lane.take_begun(tool.index, &tool.name),
+            false => None,
+        };
+        // One of an earlier start of the program keeps its id: only the store knows it.
+        let (stand_in, kept) = match begun {
+            Some(call) if call.link == 0 => (None, Some(call.id)),
+            other => (other.map(|call| call.id), None),
+        };
+        if stand_in.is_none() && !is_replay {
             self.settle_owner(&conversation, Sign::Amid);
         }
-        let (id, is_new) = self.ended_call(&conversation, tool);
+        // It knows its run, too.
+        let run = run.filter(|_| kept.is_none());
+        let id = match repeated {
+            Some(id) => id,
+            None => self.ended_call(&conversation, tool, kept),
+        };
         let is_failed = tool.ok == Some(false);
         // What a replay repeats is older than what waits for an answer.
         if is_new {
@@ -174,45 +208,48 @@ impl Iris {
         self.check_turn(now, &conversation);
     }
 
-    /// The id of a call that ended, live and replayed the same, and whether its end is news.
-    fn ended_call(&mut self, conversation: &ConversationId, tool: &ToolEnd) -> (ToolCallId, bool) {
-        let (is_replay, link) = (self.is_replay(), self.session.link);
+    /// The id of a call that a replay repeats.
+    fn repeated_call(
+        &mut self,
+        conversation: &ConversationId,
+        tool: &ToolEnd,
+    ) -> Option<ToolCallId> {
+        if !self.is_replay() {
+            return None;
+        }
         let lane = self.lanes.lane(conversation);
         let print = print(tool);
-        if is_replay {
-            let seen = lane
-                .calls
-                .iter_mut()
-                .find(|call| !call.is_covered && call.print == print);
-            if let Some(call) = seen {
-                call.is_covered = true;
-                lane.has_new_calls = true;
-                return (call.id.clone(), false);
-            }
-        }
-        let anchor = lane
-            .anchor
-            .as_ref()
-            .map_or("start", |anchor| anchor.as_str());
-        let first = format!("{anchor}/{}/{}", tool.index, tool.name);
-        let mut id = ToolCallId::from(first.as_str());
-        // An index counts anew in the next turn.
-        let mut again = 1;
-        while lane.calls.iter().any(|call| call.id == id) {
-            again += 1;
-            id = ToolCallId::from(format!("{first}~{again}"));
-        }
+        let seen = lane
+            .calls
+            .iter_mut()
+            .find(|call| !call.is_covered && call.print == print)?;
+        seen.is_covered = true;
+        lane.has_new_calls = true;
+        Some(seen.id.clone())
+    }
+
+    /// The id of a call whose end is news, live and replayed the same.
+    fn ended_call(
+        &mut self,
+        conversation: &ConversationId,
+        tool: &ToolEnd,
+        kept: Option<ToolCallId>,
+    ) -> ToolCallId {
+        let (is_replay, link) = (self.is_replay(), self.session.link);
+        let lane = self.lanes.lane(conversation);
+        let id = kept.unwrap_or_else(|| lane.new_end_id(tool.index, &tool.name));
         lane.remember_call(Call {
             id: id.clone(),
-            print,
+            print: print(tool),
             link,
             is_covered: is_replay,
         });
-        (id, true)
+        id
     }
 
     /// Keeps what a replay after a restart has to recognise, beside the calls themselves.
     pub(super) fn keep_calls(&mut self, conversation: &ConversationId) {
+        self.keep_begun(conversation);
         let lane = self.lanes.lane(conversation);
         if !std::mem::take(&mut lane.has_new_calls) {
             return;
@@ -224,13 +261,26 @@ impl Iris {
         }));
     }
 
+    /// Keeps which calls run, for an end that comes after a restart.
+    pub(super) fn keep_begun(&mut self, conversation: &ConversationId) {
+        let lane = self.lanes.lane(conversation);
+        if !std::mem::take(&mut lane.has_new_begun) {
+            return;
+        }
+        let value = lane.kept_begun();
+        self.say(Topic::Sync(SyncEvent::Kept {
+            name: format!("{BEGUN}{}", conversation.as_str()),
+            value,
+        }));
+    }
+
     /// The cursor moved: what was seen up to it is not replayed again.
     pub(super) fn keep_all_calls(&mut self) {
         let changed: Vec<ConversationId> = self
             .lanes
             .lanes
             .iter()
-            .filter(|(_, lane)| lane.has_new_calls)
+            .filter(|(_, lane)| lane.has_new_calls || lane.has_new_begun)
             .map(|(id, _)| id.clone())
             .collect();
         for conversation in changed {

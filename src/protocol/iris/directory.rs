@@ -1,7 +1,7 @@
 //! Channels and threads, their flags and looks, search, and the slash catalogue (readings I21 to
 //! I27, I46). Must not know messages.
 
-use super::calls::CALLS;
+use super::calls::{BEGUN, CALLS};
 use super::frames::{CatalogEntry, Channel, Request, SearchResults};
 use super::lanes::Address;
 use super::{Asked, Iris};
@@ -211,9 +211,14 @@ impl Iris {
         self.directory
             .known
             .retain(|_, info| info.parent.as_ref() != Some(gone));
-        if self.lanes.lane(gone).kept_calls().is_some() {
+        let lane = self.lanes.lane(gone);
+        let kept = [
+            (CALLS, lane.kept_calls().is_some()),
+            (BEGUN, lane.kept_begun().is_some()),
+        ];
+        for (what, _) in kept.into_iter().filter(|(_, is_kept)| *is_kept) {
             self.say(Topic::Sync(SyncEvent::Kept {
-                name: format!("{CALLS}{}", gone.as_str()),
+                name: format!("{what}{}", gone.as_str()),
                 value: None,
             }));
         }

@@ -3,7 +3,7 @@
 //! turns them into addresses and back.
 
 use super::Iris;
-use super::calls::CALLS;
+use super::calls::{BEGUN, CALLS};
 use super::missed::Missed;
 use crate::domain::{CommandId, ConversationId, Moment, RemoteId, RunId, ToolCallId};
 use crate::protocol::Resume;
@@ -71,6 +71,16 @@ pub(super) struct Call {
     pub(super) is_covered: bool,
 }
 
+/// A call that was seen to begin and not to end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Begun {
+    pub(super) index: i64,
+    pub(super) name: String,
+    pub(super) id: ToolCallId,
+    /// The link it was seen over; 0 for one of an earlier start of the program.
+    pub(super) link: u64,
+}
+
 /// What is going on in a lane.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
@@ -84,6 +94,10 @@ pub(super) struct Lane {
     pub(super) calls: VecDeque<Call>,
     /// They differ from what is kept.
     pub(super) has_new_calls: bool,
+    /// Calls that have not ended, those of an earlier start of the program among them.
+    begun: VecDeque<Begun>,
+    /// They differ from what is kept.
+    pub(super) has_new_begun: bool,
     /// Running calls by their index.
     pub(super) tools: BTreeMap<i64, ToolCallId>,
     /// Calls of this turn so far; an index may be used again.
@@ -171,6 +185,85 @@ impl Lane {
         serde_json::to_string(&calls).ok()
     }
 
+    /// An id that no other call of this lane has, made of what a replay of the end knows too.
+    pub(super) fn new_end_id(&self, index: i64, name: &str) -> ToolCallId {
+        let anchor = self.anchor.as_ref().map_or("start", RemoteId::as_str);
+        let first = format!("{anchor}/{index}/{name}");
+        let mut id = ToolCallId::from(first.as_str());
+        // An index counts anew in the next turn.
+        let mut again = 1;
+        while self.calls.iter().any(|call| call.id == id) {
+            again += 1;
+            id = ToolCallId::from(format!("{first}~{again}"));
+        }
+        id
+    }
+
+    /// Remembers a call that runs. Its index may stand for a call that was cut off, too.
+    pub(super) fn remember_begun(&mut self, call: Begun) {
+        self.begun
+            .retain(|known| known.index != call.index || known.link != call.link);
+        if self.begun.len() >= ENDED_LIMIT {
+            self.begun.pop_front();
+        }
+        self.begun.push_back(call);
+        self.has_new_begun = true;
+    }
+
+    /// The call with this index that ends now: the one that was seen to begin last, else the oldest
+    /// one of this name.
+    pub(super) fn take_begun(&mut self, index: i64, name: &str) -> Option<Begun> {
+        let running = self.tools.remove(&index);
+        let place = match &running {
+            Some(id) => self.begun.iter().position(|call| call.id == *id),
+            None => self
+                .begun
+                .iter()
+                .position(|call| call.index == index && call.name == name),
+        };
+        if let Some(place) = place {
+            self.has_new_begun = true;
+            return self.begun.remove(place);
+        }
+        // It is remembered no more.
+        running.map(|id| Begun {
+            index,
+            name: name.to_owned(),
+            id,
+            link: u64::MAX,
+        })
+    }
+
+    /// The oldest call with this index and name that was seen to begin before a link.
+    pub(super) fn take_begun_before(&mut self, link: u64, index: i64, name: &str) -> Option<Begun> {
+        let is_it = |call: &Begun| call.link < link && call.index == index && call.name == name;
+        let place = self.begun.iter().position(is_it)?;
+        self.has_new_begun = true;
+        let call = self.begun.remove(place)?;
+        self.tools.retain(|_, id| *id != call.id);
+        Some(call)
+    }
+
+    /// Nothing runs any more of what was seen to begin over this link or one after it.
+    pub(super) fn forget_begun(&mut self, link: u64) {
+        let before = self.begun.len();
+        self.begun.retain(|call| call.link < link);
+        self.has_new_begun |= self.begun.len() != before;
+    }
+
+    /// The calls that run, as one text; none when there is none.
+    pub(super) fn kept_begun(&self) -> Option<String> {
+        let calls: Vec<(i64, &str, &str)> = self
+            .begun
+            .iter()
+            .map(|call| (call.index, call.name.as_str(), call.id.as_str()))
+            .collect();
+        if calls.is_empty() {
+            return None;
+        }
+        serde_json::to_string(&calls).ok()
+    }
+
     /// A message stands in line for a turn. The same one of ours does so once.
     pub(super) fn line_up(&mut self, command: Option<CommandId>) {
         if let Some(command) = command {
@@ -219,7 +312,8 @@ impl Lane {
         }
     }
 
-    /// The gateway knows nothing any more of what was sent here, and of the turn that was given up.
+    /// The gateway knows nothing any more of what was sent here, of what runs, and of the turn that
+    /// was given up.
     pub(super) fn forget_messages(&mut self) {
         self.waiting.clear();
         self.stale = 0;
@@ -227,6 +321,7 @@ impl Lane {
         self.last_command = None;
         self.missed.forget();
         self.lost = None;
+        self.forget_begun(0);
     }
 
     /// Everything that happens by itself.
@@ -275,6 +370,22 @@ impl Lanes {
             }
         }
         for (name, text) in &resume.facts {
+            if let Some(lane) = name.strip_prefix(BEGUN) {
+                let begun: Vec<(i64, String, String)> =
+                    serde_json::from_str(text).unwrap_or_default();
+                let lane = lanes.lane(&ConversationId::from(lane));
+                for (index, name, id) in begun {
+                    let id = ToolCallId::from(id);
+                    lane.remember_begun(Begun {
+                        index,
+                        name,
+                        id,
+                        link: 0,
+                    });
+                }
+                lane.has_new_begun = false;
+                continue;
+            }
             let Some(lane) = name.strip_prefix(CALLS) else {
                 continue;
             };

@@ -264,11 +264,17 @@ impl Iris {
         lane.hold_until = None;
         // It ended without a word: then it was what it seemed to be.
         self.settle_owner(conversation, Sign::Beginning);
+        // The replay may still say how calls of an earlier link ended.
+        let since = match self.session.is_syncing() {
+            true => self.session.link,
+            false => 0,
+        };
         let lane = self.lanes.lane(conversation);
         let Some(turn) = lane.turn.take() else {
             return;
         };
         lane.is_known = true;
+        lane.forget_begun(since);
         lane.stale = lane.waiting.len();
         let is_awaited = lane.stale > 0 || !lane.missed.is_empty();
         lane.idle_until = is_awaited.then(|| now.after(NEXT));
@@ -281,6 +287,7 @@ impl Iris {
             }
             None => RunOutcome::Completed,
         };
+        self.keep_begun(conversation);
         self.finish_turn(conversation, turn.run, outcome);
         self.ask_for_message(now, conversation, turn.command);
     }

@@ -134,8 +134,12 @@ impl OneShot<'_> {
                 self.beside.begin(run);
             }
             RunEvent::Finished {
-                conversation, run, ..
-            } if self.is_here(conversation) && self.run.is_none() => self.beside.end(run),
+                conversation,
+                run,
+                outcome,
+            } if self.is_here(conversation) && self.run.is_none() => {
+                self.beside.end(run, outcome);
+            }
             // Calls before our run has begun are those of another one.
             RunEvent::ToolChanged { conversation, tool }
             | RunEvent::ToolEnded { conversation, tool }
@@ -160,14 +164,7 @@ impl OneShot<'_> {
                     self.lost = Some(std::time::Instant::now() + REASON);
                     return;
                 }
-                self.ended = Some(match outcome {
-                    RunOutcome::Completed => Ended::Answered,
-                    RunOutcome::Cancelled => Ended::RunFailed("the run was cancelled".into()),
-                    RunOutcome::Failed { error, hint, .. } => {
-                        Ended::RunFailed(with_hint(error, hint))
-                    }
-                    RunOutcome::Lost => Ended::RunFailed("the run was lost".into()),
-                });
+                self.ended = Some(end_of(outcome));
             }
             _ => {}
         }
@@ -298,14 +295,31 @@ impl OneShot<'_> {
         if !is_due || self.run.is_some() || !self.is_taken() {
             return;
         }
-        if self.beside.tell(&mut self.tracker, self.report) {
-            (self.report)(Report::Finished(&RunOutcome::Completed));
-            self.ended = Some(Ended::Answered);
-        } else {
-            self.ended = Some(Ended::RunFailed(
-                "the run that was active ended, and none began for this message".into(),
-            ));
-        }
+        let may_be_ours = self.beside.may_be_ours();
+        let has_answer = self.beside.tell(&mut self.tracker, self.report) || may_be_ours;
+        let outcome = self.beside.outcome().cloned();
+        let outcome = match outcome {
+            Some(RunOutcome::Completed) | None if !has_answer => {
+                self.ended = Some(Ended::RunFailed(
+                    "the run that was active ended, and none began for this message".into(),
+                ));
+                return;
+            }
+            Some(outcome) => outcome,
+            None => RunOutcome::Completed,
+        };
+        (self.report)(Report::Finished(&outcome));
+        self.ended = Some(end_of(&outcome));
+    }
+}
+
+/// How a command ends whose run ended so.
+fn end_of(outcome: &RunOutcome) -> Ended {
+    match outcome {
+        RunOutcome::Completed => Ended::Answered,
+        RunOutcome::Cancelled => Ended::RunFailed("the run was cancelled".into()),
+        RunOutcome::Failed { error, hint, .. } => Ended::RunFailed(with_hint(error, hint)),
+        RunOutcome::Lost => Ended::RunFailed("the run was lost".into()),
     }
 }
 

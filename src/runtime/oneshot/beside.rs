@@ -5,7 +5,8 @@
 
 use super::report::{Report, Tracker};
 use crate::domain::{
-    Author, ConversationId, MessageSort, Part, RemoteId, RunId, TextPatch, TimelineEvent,
+    Author, ConversationId, MessageSort, Part, RemoteId, RunId, RunOutcome, TextPatch,
+    TimelineEvent,
 };
 use std::time::{Duration, Instant};
 
@@ -21,8 +22,8 @@ pub(super) struct Beside {
     run: Option<RunId>,
     /// It may still turn out to be the one of our message: nothing but its beginning was seen.
     is_guess: bool,
-    /// When the last one ended.
-    ended: Option<Instant>,
+    /// When the last one ended, and how.
+    ended: Option<(Instant, RunOutcome)>,
     /// When something was last said that is complete.
     spoken: Option<Instant>,
     /// How much had been heard when the run began.
@@ -55,10 +56,20 @@ impl Beside {
         self.is_guess = false;
     }
 
-    pub(super) fn end(&mut self, run: &RunId) {
+    pub(super) fn end(&mut self, run: &RunId, outcome: &RunOutcome) {
         if self.run.take_if(|known| known == run).is_some() {
-            self.ended = Some(Instant::now());
+            self.ended = Some((Instant::now(), outcome.clone()));
         }
+    }
+
+    /// Whether the last one may have been ours: nothing but its beginning and its end was seen.
+    pub(super) fn may_be_ours(&self) -> bool {
+        self.is_guess
+    }
+
+    /// How the last one ended, which counts as ours when none came behind it.
+    pub(super) fn outcome(&self) -> Option<&RunOutcome> {
+        self.ended.as_ref().map(|(_, outcome)| outcome)
     }
 
     /// How long until no run of our own comes any more; none as long as one may.
@@ -66,7 +77,7 @@ impl Beside {
         if self.run.is_some() {
             return None;
         }
-        let ended = self.ended.map(|ended| (ended, NEXT_RUN));
+        let ended = self.ended.as_ref().map(|(ended, _)| (*ended, NEXT_RUN));
         let (since, limit) = ended.or_else(|| Some((self.spoken?, FIRST_RUN)))?;
         Some(limit.saturating_sub(since.elapsed()))
     }
@@ -81,8 +92,8 @@ impl Beside {
         if self.run.as_ref() == Some(run) {
             self.heard.drain(..self.before.min(self.heard.len()));
             self.tell(tracker, report);
+            self.run = None;
         }
-        self.end(run);
     }
 
     /// Keeps what was said in the conversation of ours.
@@ -200,7 +211,7 @@ mod tests {
         let run = RunId::from("r");
         beside.begin_unnamed(&run);
         assert_eq!(beside.left(), None, "it may be the one of our message");
-        beside.end(&run);
+        beside.end(&run, &RunOutcome::Completed);
         assert!(beside.left().unwrap() > FIRST_RUN);
     }
 }
