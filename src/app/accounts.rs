@@ -530,6 +530,15 @@ pub fn on_sync(
             });
             Vec::new()
         }
+        SyncEvent::ReadingBegins => {
+            let ids: Vec<ConversationId> = state
+                .account(account)
+                .map(|of| of.conversations.keys().cloned().collect())
+                .unwrap_or_default();
+            ids.iter()
+                .flat_map(|id| super::windows::mark_read(state, now, account, id))
+                .collect()
+        }
         SyncEvent::Done => {
             super::runs::caught_up(state, now, account);
             attention::caught_up(state, account)

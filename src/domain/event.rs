@@ -338,6 +338,9 @@ pub enum SyncEvent {
     /// A fact under a name that only the driver reads; none removes it. It comes back in
     /// `Resume::facts` at the next start.
     Kept { name: String, value: Option<String> },
+    /// This device is new to the server, and what it was told so far is old news: reading begins
+    /// here. Comes before `Done`.
+    ReadingBegins,
     /// Missed frames were all replayed. How many messages of them were new, the store knows.
     Done,
     /// The server lost its state: directory and history are loaded anew.

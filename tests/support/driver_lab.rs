@@ -1239,6 +1239,7 @@ fn topic_line(topic: &Topic) -> String {
         }
         Topic::Sync(event) => match event {
             SyncEvent::Kept { name, value } => format!("keep {name}={value:?}"),
+            SyncEvent::ReadingBegins => "reading begins".to_owned(),
             SyncEvent::Done => "synced".to_owned(),
             SyncEvent::ServerLostState => "server lost its state".to_owned(),
         },

@@ -447,3 +447,23 @@ fn a_silence_is_counted_by_the_second_until_something_comes() {
     desk.disconnect();
     assert_eq!(desk.work().account.silent_since, None);
 }
+
+#[test]
+fn what_a_new_device_is_told_first_is_read_already() {
+    let mut desk = Desk::new();
+    let provenance = || Provenance::Replayed {
+        cursor: "1".into(),
+        was_announced: true,
+    };
+    desk.topic(
+        provenance(),
+        upserted_in("side", agent("m1", "from last week")),
+    );
+    desk.live(Topic::Sync(SyncEvent::ReadingBegins));
+    desk.live(Topic::Sync(SyncEvent::Done));
+    assert_eq!(unread(&desk, "side"), Unread::None);
+    desk.live(upserted_in("side", agent("m2", "from now")));
+    assert_eq!(unread(&desk, "side"), Unread::Count(1));
+    let desk = Desk::on(desk.store.clone(), 2);
+    assert_eq!(unread(&desk, "side"), Unread::Count(1));
+}

@@ -19,6 +19,8 @@ use std::time::Duration;
 pub(super) const HELLO_PATIENCE: Duration = Duration::from_secs(10);
 /// A replay that stands still for so long is over.
 pub(super) const SYNC_PATIENCE: Duration = Duration::from_secs(30);
+/// The fact that the first replay has not come to its end.
+const NEW: &str = "first_sync";
 /// Replayed frames after which the cursor is handed out.
 const KEEP_EVERY: u64 = 100;
 
@@ -59,6 +61,10 @@ pub(super) struct Session {
     pub(super) stops: bool,
     /// Up to where everything is stored here; none on a device that never synced.
     cursor: Option<i64>,
+    /// It never synced to the end: what comes until then is old news.
+    is_new: bool,
+    /// That is kept.
+    is_new_kept: bool,
     /// Up to where the replay came on this link.
     reached: Option<i64>,
     /// Frames up to here were announced to this device already.
@@ -95,6 +101,8 @@ impl Session {
             caps: ServerCaps::default(),
             stops: false,
             cursor: number("cursor"),
+            is_new: number("cursor").is_none() || setup.resume.facts.contains_key(NEW),
+            is_new_kept: setup.resume.facts.contains_key(NEW),
             reached: None,
             announced: 0,
             announced_ts: number("announced_ts").unwrap_or(0),
@@ -129,7 +137,7 @@ impl Session {
     /// Whether a replayed frame was announced to this device before. On a device that never
     /// synced everything is old.
     pub(super) fn was_announced(&self, cursor: i64) -> bool {
-        cursor <= self.announced || self.cursor.is_none()
+        cursor <= self.announced || self.is_new
     }
 
     pub(super) fn retry(&self, reason: &CloseReason) -> Retry {
@@ -263,8 +271,17 @@ impl Iris {
                 .insert("sync".to_owned(), Asked::Sync, now, SYNC_PATIENCE);
         }
         if self.session.replayed.is_multiple_of(KEEP_EVERY) {
-            self.keep_cursor(reached);
+            self.keep_part(reached);
         }
+    }
+
+    /// Hands out the cursor of a replay that has not come to its end.
+    fn keep_part(&mut self, cursor: i64) {
+        if self.session.is_new {
+            self.session.is_new_kept = true;
+            self.keep(NEW, "yes".to_owned());
+        }
+        self.keep_cursor(cursor);
     }
 
     /// Hands out the cursor behind the events that it covers.
@@ -322,6 +339,15 @@ impl Iris {
         self.drop_dead_decisions(now);
         self.open_replayed_decisions(now);
         self.drop_ended_todos();
+        if std::mem::take(&mut self.session.is_new) {
+            self.say(Topic::Sync(SyncEvent::ReadingBegins));
+        }
+        if std::mem::take(&mut self.session.is_new_kept) {
+            self.say(Topic::Sync(SyncEvent::Kept {
+                name: NEW.to_owned(),
+                value: None,
+            }));
+        }
         self.say(Topic::Sync(SyncEvent::Done));
         self.resume_turns(now);
         self.tell_link(LinkState::Ready);
@@ -499,7 +525,7 @@ impl Iris {
         if self.session.is_syncing()
             && let Some(reached) = self.session.reached
         {
-            self.keep_cursor(reached);
+            self.keep_part(reached);
         }
         let was_told = self.session.verdict.is_some();
         let retry = self.session.retry(reason);
