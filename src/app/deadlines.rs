@@ -4,7 +4,7 @@
 
 use super::effect::Effect;
 use super::screen::overlay::Overlay;
-use super::state::{Redraw, State};
+use super::state::{Hold, Redraw, State};
 use super::{conversation, drafts, outbox, runs, start};
 use crate::domain::{LinkState, Lookup, Moment};
 use std::time::Duration;
@@ -115,7 +115,9 @@ fn turning(state: &State) -> Option<Duration> {
         .iter()
         .any(|of| matches!(of.account.link, LinkState::Connecting | LinkState::Syncing));
     let counts_down = state.accounts.iter().any(|of| {
-        of.account.silent_since.is_some() || matches!(of.account.link, LinkState::Waiting { .. })
+        of.account.silent_since.is_some()
+            || matches!(of.account.link, LinkState::Waiting { .. })
+            || of.held.values().any(|hold| matches!(hold, Hold::Until(_)))
     });
     if runs || connects {
         Some(if state.settings.reduced_motion {
@@ -126,7 +128,7 @@ fn turning(state: &State) -> Option<Duration> {
             SPINNER
         })
     } else if counts_down {
-        // Seconds until the next attempt, or since the last frame.
+        // Seconds until the next attempt, until a message goes, or since the last frame.
         Some(SECOND)
     } else {
         None

@@ -6,6 +6,7 @@ use super::item::Scene;
 use super::theme::Role;
 use super::words;
 use crate::app::screen::Target;
+use crate::app::state::Hold;
 use crate::domain::{Delivery, LinkState, RunPhase, TodoStatus};
 use crate::text::width;
 
@@ -235,6 +236,7 @@ pub(crate) fn queue_row(scene: &Scene<'_>, key: &str) -> Option<Row> {
     let mut row = Row::of(format!("{} ", scene.glyphs.queue), Role::Info)
         .and(format!("{count} queued  "), Role::Info)
         .and(if is_foreign { FOREIGN } else { "" }, Role::Warning)
+        .and(slowed(scene).unwrap_or_default(), Role::Warning)
         .and(text.as_str(), Role::Muted)
         .indented(2)
         .hits(Target::Queue);
@@ -242,4 +244,18 @@ pub(crate) fn queue_row(scene: &Scene<'_>, key: &str) -> Option<Row> {
         row = row.right(key, Role::Key);
     }
     Some(row)
+}
+
+/// When the message goes that a server asked to slow down for.
+fn slowed(scene: &Scene<'_>) -> Option<String> {
+    let outbox = scene.account.outbox.iter();
+    let until = outbox
+        .filter(|record| record.conversation == *scene.id)
+        .find_map(|record| match scene.account.held.get(&record.key) {
+            Some(Hold::Until(at)) => Some(at.mono_ms),
+            _ => None,
+        })?;
+    let ms = until.saturating_sub(scene.state.now.mono_ms);
+    let left = words::age(ms.div_ceil(1000) * 1000);
+    Some(format!("goes in {left}  "))
 }

@@ -65,6 +65,19 @@ fn a_message_that_waits_is_counted_in_one_place() {
 }
 
 #[test]
+fn a_message_that_a_server_slowed_down_says_when_it_goes() {
+    let mut state = busy();
+    let waits = unsent(0, "c-research", Delivery::Queued);
+    let until = NOW.after(std::time::Duration::from_millis(7_300));
+    let hold = trialogue::app::state::Hold::Until(until);
+    state.accounts[0].held.insert(waits.key, hold);
+    state.accounts[0].outbox = vec![waits];
+    let shown = words(&state, 60, 18);
+    let strip = row(&shown, "1 queued");
+    assert!(strip.contains("goes in 8 s  and write"), "{strip}");
+}
+
+#[test]
 fn a_bar_of_one_row_says_how_many_lines_follow_however_long_the_first_is() {
     let mut state = busy();
     let command = format!("echo {}\nsecond\nthird", "long ".repeat(60));
