@@ -427,6 +427,7 @@ impl World {
             .collect();
         let texts: Vec<Row> = shown.iter().map(|(row, _)| row.clone()).collect();
         self.check_counts(id, &texts, rows, place);
+        self.check_order(&texts, place);
         self.check_calls(id, entries, place);
         if self.kind == Kind::Omi {
             return self.check_joined(&shown, rows, place);

@@ -56,6 +56,27 @@ impl World {
         }
     }
 
+    /// What a scene says first stands before what it says last.
+    pub fn check_order(&self, shown: &[(Author, String)], place: &str) {
+        let first = |word: &str, name: &str| {
+            shown.iter().position(|(author, text)| {
+                *author == Author::Assistant
+                    && text.starts_with(word)
+                    && name_of(text) == Some(name)
+            })
+        };
+        for (author, text) in shown {
+            let Some(name) = name_of(text).filter(|_| *author == Author::Assistant) else {
+                continue;
+            };
+            if let (Some(begin), Some(end)) = (first("Re ", name), first("After ", name))
+                && end < begin
+            {
+                self.fail(&format!("{place}: out of order: {name}\n{shown:#?}"));
+            }
+        }
+    }
+
     /// There are no more calls than the scenes make.
     pub fn check_calls(&self, id: &ConversationId, entries: &[Entry], place: &str) {
         // A word that was erased in part may have picked a scene of the demo's own.

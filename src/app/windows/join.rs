@@ -10,6 +10,7 @@ use super::jump::{anchor_at, jump_on};
 use crate::domain::{
     AccountId, ConversationId, Delivery, Entry, EntryBody, MessageKey, Moment, Place, ToolStatus,
 };
+use std::collections::BTreeSet;
 
 /// A window longer than this is shortened to what lies around the reader.
 pub(in crate::app) const LONG: usize = 900;
@@ -38,8 +39,9 @@ pub fn on_found(
     let Some(of) = state.conversation_mut(account, id) else {
         return Vec::new();
     };
+    let known: BTreeSet<MessageKey> = of.timeline.all().map(|entry| entry.key).collect();
     join(&mut of.timeline, around, entries, has_older, has_newer);
-    reconcile(state, now, account, id);
+    reconcile(state, now, account, id, &known);
     let Some(of) = state.conversation_mut(account, id) else {
         return Vec::new();
     };
@@ -97,12 +99,14 @@ pub(in crate::app) fn merge_waiting(
 }
 
 /// Entries of an earlier run of the program may say that something is under way which is not: the
-/// outbox knows where our own messages stand, and what grew then grows no more.
+/// outbox knows where our own messages stand, and what grew then grows no more. What was in memory
+/// before, which `known` says, was heard of over the present link where that is open.
 pub(in crate::app) fn reconcile(
     state: &mut State,
     now: Moment,
     account: &AccountId,
     id: &ConversationId,
+    known: &BTreeSet<MessageKey>,
 ) {
     let Some(of) = state.account(account) else {
         return;
@@ -129,7 +133,8 @@ pub(in crate::app) fn reconcile(
                     let now_is = rows.get(&entry.key).cloned().unwrap_or(Delivery::Accepted);
                     fixes.push((entry.key, Fix::Delivery(now_is)));
                 }
-                if message.is_streaming && is_quiet {
+                let is_left = here.run.is_none() && !known.contains(&entry.key);
+                if message.is_streaming && (is_quiet || is_left) {
                     fixes.push((entry.key, Fix::Cut));
                 }
             }
@@ -242,8 +247,7 @@ pub(in crate::app) fn join(
 /// Adds a further part of the store to the window. The same message may be here under a key of its
 /// own, from a page that came while the store wrote it.
 fn join_part(timeline: &mut Timeline, found: Vec<Entry>) {
-    let known: std::collections::BTreeSet<MessageKey> =
-        timeline.entries.iter().map(|entry| entry.key).collect();
+    let known: BTreeSet<MessageKey> = timeline.entries.iter().map(|entry| entry.key).collect();
     for entry in found {
         if known.contains(&entry.key) {
             continue;

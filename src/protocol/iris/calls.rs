@@ -102,6 +102,8 @@ impl Iris {
             .contains_key(&tool.index);
         let sign = if is_known { Sign::Typing } else { Sign::Amid };
         let run = self.begin_turn(now, &conversation, sign);
+        let link = self.session.link;
+        self.lanes.lane(&conversation).runs_on(tool.index, link);
         let known = self
             .lanes
             .lane(&conversation)

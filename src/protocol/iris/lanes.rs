@@ -89,6 +89,8 @@ pub(super) struct Lane {
     pub(super) typing_until: Option<Moment>,
     /// Streaming messages, and whether something of each was shown.
     pub(super) open: BTreeSet<RemoteId>,
+    /// Those of them that gave no sign yet over the present link.
+    pub(super) carried: BTreeSet<RemoteId>,
     pub(super) ended: VecDeque<RemoteId>,
     /// Finished calls that are remembered: a replay repeats them.
     pub(super) calls: VecDeque<Call>,
@@ -208,6 +210,15 @@ impl Lane {
         }
         self.begun.push_back(call);
         self.has_new_begun = true;
+    }
+
+    /// A call gave a sign over this link.
+    pub(super) fn runs_on(&mut self, index: i64, link: u64) {
+        if let Some(id) = self.tools.get(&index)
+            && let Some(call) = self.begun.iter_mut().find(|call| call.id == *id)
+        {
+            call.link = link;
+        }
     }
 
     /// The call with this index that ends now: the one that was seen to begin last, else the oldest
@@ -335,7 +346,32 @@ impl Lane {
         .into_iter()
     }
 
+    /// A message streams. False when that was known.
+    pub(super) fn streams(&mut self, message: &RemoteId) -> bool {
+        self.carried.remove(message);
+        self.open.insert(message.clone())
+    }
+
+    /// Takes out what was open over an earlier link and gave no sign over this one.
+    pub(super) fn take_left_open(&mut self, link: u64) -> (Vec<RemoteId>, Vec<ToolCallId>) {
+        let carried = std::mem::take(&mut self.carried);
+        let (left, open) = std::mem::take(&mut self.open)
+            .into_iter()
+            .partition(|message| carried.contains(message));
+        let left: BTreeSet<RemoteId> = left;
+        self.open = open;
+        let begun = &self.begun;
+        let is_of_now =
+            |id: &ToolCallId| begun.iter().any(|call| call.id == *id && call.link == link);
+        let (tools, calls): (BTreeMap<_, _>, _) = std::mem::take(&mut self.tools)
+            .into_iter()
+            .partition(|(_, id)| is_of_now(id));
+        self.tools = tools;
+        (left.into_iter().collect(), calls.into_values().collect())
+    }
+
     pub(super) fn end(&mut self, message: &RemoteId) {
+        self.carried.remove(message);
         self.open.remove(message);
         if !self.ended.contains(message) {
             if self.ended.len() >= ENDED_LIMIT {
@@ -472,6 +508,7 @@ impl Lanes {
             lane.idle_until = None;
             lane.slash_at = None;
             lane.is_known = false;
+            lane.carried = lane.open.clone();
             lane.has_others = false;
             lane.unanswered = 0;
             if let Some(turn) = &mut lane.turn {

@@ -352,7 +352,7 @@ impl Iris {
         }
         self.on_output(&lane);
         let run = self.begin_turn(now, &lane, Sign::Beginning);
-        if !self.lanes.lane(&lane).open.insert(remote.clone()) {
+        if !self.lanes.lane(&lane).streams(&remote) {
             return;
         }
         // Its place is here, although its words may come behind a tool that begins next.
@@ -385,7 +385,7 @@ impl Iris {
         let is_known = self.lanes.lane(&lane).open.contains(&remote);
         let sign = if is_known { Sign::Typing } else { Sign::Amid };
         let run = self.begin_turn(now, &lane, sign);
-        let is_new = self.lanes.lane(&lane).open.insert(remote.clone());
+        let is_new = self.lanes.lane(&lane).streams(&remote);
         if is_new {
             self.on_output(&lane);
         }

@@ -19,7 +19,7 @@ use super::lanes::{Lost, Turn};
 use super::{Asked, Iris};
 use crate::domain::{
     CommandId, ConversationId, Footer, Moment, RemoteId, RunEvent, RunId, RunOutcome, RunPhase,
-    TimelineEvent, ToolCall, ToolStatus, Topic,
+    TimelineEvent, ToolCall, ToolCallId, ToolStatus, Topic,
 };
 use crate::text::SafeText;
 use std::time::Duration;
@@ -63,6 +63,16 @@ impl Iris {
         if self.is_replay() {
             let lane = self.lanes.lane(conversation);
             return lane.turn.as_ref().map(|turn| turn.run.clone());
+        }
+        let lane = self.lanes.lane(conversation);
+        // A gateway that restarted goes on with its turn at once or not at all, and what begins now
+        // is for a message that came after it.
+        let is_over = sign == Sign::Beginning
+            && lane.grace_until.is_some()
+            && lane.turn.as_ref().is_some_and(|turn| turn.is_cut)
+            && (!lane.waiting.is_empty() || lane.last_command.is_some());
+        if is_over {
+            self.abandon_turn(now, conversation);
         }
         let lane = self.lanes.lane(conversation);
         lane.activity += 1;
@@ -248,6 +258,10 @@ impl Iris {
         if lane.typing_until.is_some() || lane.grace_until.is_some() || lane.turn.is_none() {
             return;
         }
+        if lane.is_off && !self.session.is_syncing() {
+            self.end_left_open(conversation);
+        }
+        let lane = self.lanes.lane(conversation);
         if !lane.open.is_empty() || !lane.tools.is_empty() {
             // Nobody works any more, so their ends were lost on the line.
             if lane.is_off {
@@ -414,7 +428,34 @@ impl Iris {
                 ..Lost::of(now, turn.clone())
             });
         }
-        for remote in open {
+        self.tell_cut(
+            conversation,
+            open.into_iter().collect(),
+            tools.into_values().collect(),
+        );
+        let outcome = match was_cut {
+            true if turn.is_cut => restarted(),
+            true => RunOutcome::Lost,
+            false => RunOutcome::Completed,
+        };
+        self.finish_turn(conversation, turn.run, outcome);
+    }
+
+    /// Nobody works any more, so what an earlier link left open, and of which this one heard nothing,
+    /// came to no end.
+    fn end_left_open(&mut self, conversation: &ConversationId) {
+        let link = self.session.link;
+        let (messages, calls) = self.lanes.lane(conversation).take_left_open(link);
+        self.tell_cut(conversation, messages, calls);
+    }
+
+    fn tell_cut(
+        &mut self,
+        conversation: &ConversationId,
+        messages: Vec<RemoteId>,
+        calls: Vec<ToolCallId>,
+    ) {
+        for remote in messages {
             self.say(Topic::Timeline(TimelineEvent::Ended {
                 conversation: conversation.clone(),
                 remote,
@@ -425,17 +466,11 @@ impl Iris {
                 is_interrupted: true,
             }));
         }
-        for id in tools.into_values() {
+        for id in calls {
             let mut call = ToolCall::new(id, SafeText::default());
             call.status = ToolStatus::Cancelled;
             self.tell_tool(conversation, call);
         }
-        let outcome = match was_cut {
-            true if turn.is_cut => restarted(),
-            true => RunOutcome::Lost,
-            false => RunOutcome::Completed,
-        };
-        self.finish_turn(conversation, turn.run, outcome);
     }
 
     /// Takes back that a turn was lost, when this message was open in it.
