@@ -66,6 +66,7 @@ pub(super) fn merging<R>(
         timeline: &mut conversation.timeline,
         ids,
         now,
+        link_since_ms: of.link_since.unwrap_or(now).wall_ms,
         own,
         changes: Changes::default(),
     };
@@ -375,9 +376,13 @@ fn must_stand_aside(merger: &Merger<'_>, message: &IncomingMessage) -> bool {
 fn stand_aside(merger: &mut Merger<'_>, message: IncomingMessage) -> Option<MessageKey> {
     let from = merger.timeline.newest_order;
     let mut entry = merger.make(message, false);
-    let order = merger.next_order();
+    let order = match merger.order_among_later(&entry) {
+        Some(order) => order,
+        None => merger.next_order(),
+    };
     super::timeline::set_order(&mut entry, order);
-    merger.timeline.aside_from.get_or_insert(from);
+    let from = merger.timeline.aside_from.unwrap_or(from).min(order - 1);
+    merger.timeline.aside_from = Some(from);
     merger.timeline.aside.push(entry);
     None
 }

@@ -77,6 +77,8 @@ pub struct Merger<'a> {
     pub timeline: &'a mut Timeline,
     pub ids: &'a mut Ids,
     pub now: Moment,
+    /// Since when the link stands.
+    pub link_since_ms: i64,
     pub own: Vec<Own>,
     pub changes: Changes,
 }
@@ -255,9 +257,14 @@ impl Merger<'_> {
         } else {
             None
         };
-        match index {
-            Some(index) => self.insert(index, vec![entry]),
-            None => {
+        let order = match index {
+            None if is_late => self.late_order(&entry),
+            _ => None,
+        };
+        match (index, order) {
+            (Some(index), _) => self.insert(index, vec![entry]),
+            (None, Some(order)) => self.add_to_tail(entry, order),
+            (None, None) => {
                 self.append(entry);
             }
         }

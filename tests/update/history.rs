@@ -659,3 +659,55 @@ fn what_history_lost_goes_though_another_row_is_found_out_of_order() {
         "the fourth was deleted meanwhile"
     );
 }
+
+#[test]
+fn what_was_missed_stands_before_the_answer_that_came_while_it_was_caught_up_on() {
+    // The window is whole, or not there at all, or there are older entries than it holds.
+    for case in 0..3 {
+        let mut desk = Desk::new();
+        if case == 2 {
+            let messages = (0..300)
+                .map(|n| said(&format!("old{n}"), Author::Assistant, "old"))
+                .collect();
+            desk.live(shot(snapshot(messages)));
+            desk.focus("side");
+            desk = Desk::on(desk.store.clone(), 2);
+            desk.focus("main");
+        }
+        desk.disconnect();
+        if case == 1 {
+            desk.focus("side");
+            desk = Desk::on(desk.store.clone(), 2);
+        }
+        desk.pass(60_000);
+        desk.live(Topic::Link(LinkEvent::Changed(LinkState::Syncing)));
+        let sent = desk.now.wall_ms - 30_000;
+        // It streams before the replay is through.
+        desk.live(patched("a2", "Half an ans"));
+        for (remote, author, text) in [
+            ("u1", Author::User, "from another device"),
+            ("a1", Author::Assistant, "an answer to that"),
+        ] {
+            desk.topic(
+                Provenance::Replayed {
+                    cursor: "1".into(),
+                    was_announced: false,
+                },
+                upserted(IncomingMessage {
+                    sent_at_ms: Some(sent),
+                    ..said(remote, author, text)
+                }),
+            );
+        }
+        desk.live(ended("a2", Some("Half an answer.")));
+        let ends = |lines: Vec<String>| lines[lines.len() - 3..].to_vec();
+        let wanted = [
+            "you: from another device",
+            "agent: an answer to that",
+            "agent: Half an answer.",
+        ];
+        assert_eq!(ends(desk.stored("main")), wanted, "stored, case {case}");
+        desk.focus("main");
+        assert_eq!(ends(desk.lines()), wanted, "shown, case {case}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Places of entries: orders that fit between neighbours, and neighbours that move apart.
 
 use super::{Merger, Slot, set_order};
-use crate::domain::{Author, Entry, EntryBody, MessageKey, MessageSort, ORDER_STEP};
+use crate::domain::{Author, Entry, EntryBody, Message, MessageKey, MessageSort, ORDER_STEP};
 
 impl Merger<'_> {
     /// The order of the next entry at the end.
@@ -10,6 +10,14 @@ impl Merger<'_> {
         let last = timeline.all().map(|entry| entry.order).max().unwrap_or(0);
         timeline.newest_order = timeline.newest_order.max(last) + ORDER_STEP;
         timeline.newest_order
+    }
+
+    /// Adds an entry that the window does not reach.
+    pub(super) fn add_to_tail(&mut self, mut entry: Entry, order: i64) {
+        set_order(&mut entry, order);
+        self.changes.written.insert(entry.key);
+        self.changes.is_visible = true;
+        self.timeline.tail.push(entry);
     }
 
     /// Puts an entry behind everything else.
@@ -33,8 +41,19 @@ impl Merger<'_> {
         }
     }
 
+    /// Whether a message came after a missed one that was sent at this time: it says so, or it began
+    /// over the present link. None when that does not show.
+    fn came_later(&self, message: &Message, sent_ms: i64) -> Option<bool> {
+        match message.sent_at_ms {
+            Some(at) => Some(at > sent_ms),
+            None => {
+                (message.is_streaming && message.seen_at_ms >= self.link_since_ms).then_some(true)
+            }
+        }
+    }
+
     /// Where a message that was missed stands among those that came in since: before messages that
-    /// say they were sent later. Only the end is looked at.
+    /// came later. Only the end is looked at.
     pub(super) fn late_index(&self, entry: &Entry) -> Option<usize> {
         let sent = entry.message()?.sent_at_ms?;
         if !self.timeline.is_at_newest() {
@@ -43,13 +62,57 @@ impl Merger<'_> {
         let entries = &self.timeline.entries;
         let mut index = entries.len();
         for (i, other) in entries.iter().enumerate().rev().take(200) {
-            match other.message() {
-                Some(message) if message.sent_at_ms.is_some_and(|at| at > sent) => index = i,
-                Some(message) if message.sent_at_ms.is_some() => break,
-                _ => {}
+            match other
+                .message()
+                .and_then(|message| self.came_later(message, sent))
+            {
+                Some(true) => index = i,
+                Some(false) => break,
+                None => {}
             }
         }
         (index < entries.len()).then_some(index)
+    }
+
+    /// The order of such a message where the window does not reach the newest entry, so that what
+    /// came later waits in the tail.
+    pub(super) fn late_order(&self, entry: &Entry) -> Option<i64> {
+        let sent = entry.message()?.sent_at_ms?;
+        if self.timeline.is_at_newest() {
+            return None;
+        }
+        let mut tail: Vec<&Entry> = self.timeline.tail.iter().collect();
+        tail.sort_by_key(|other| other.order);
+        let mut place = None;
+        for (i, other) in tail.iter().enumerate().rev() {
+            match other
+                .message()
+                .and_then(|message| self.came_later(message, sent))
+            {
+                Some(true) => place = Some(i),
+                Some(false) => break,
+                None => {}
+            }
+        }
+        let index = place?;
+        let after = tail.get(index)?.order;
+        let before = match index.checked_sub(1).and_then(|i| tail.get(i)) {
+            Some(before) => before.order.max(after - ORDER_STEP),
+            None => after - ORDER_STEP,
+        };
+        let order = before + (after - before) / 2;
+        (order > before && order < after).then_some(order)
+    }
+
+    /// An order for a missed message before what came later, where there is room for one more.
+    pub fn order_among_later(&self, entry: &Entry) -> Option<i64> {
+        match self.late_index(entry) {
+            Some(index) => {
+                let (low, step) = self.room(index, 1);
+                (step >= 1).then_some(low + step)
+            }
+            None => self.late_order(entry),
+        }
     }
 
     /// Inserts entries into the window so that they stand before what is at `index` now. Their
