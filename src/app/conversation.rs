@@ -10,7 +10,7 @@ mod snapshot;
 pub(super) use snapshot::{merge_page, merge_snapshot_page};
 
 use super::effect::Effect;
-use super::state::{Conversation, Redraw, State};
+use super::state::{Beside, Conversation, Redraw, State};
 use super::timeline::{Changes, Merger, Own};
 use super::{attention, media, outbox, runs, windows};
 use crate::domain::{
@@ -26,6 +26,8 @@ pub use super::windows::{focus, jump, load_older, mark_read};
 
 /// How often a growing text is written to the store.
 pub(super) const SAVE_EVERY: Duration = Duration::from_secs(1);
+/// Messages written without being shown whose places are remembered.
+const BESIDE: usize = 512;
 /// A typing mark without a word goes out by itself.
 const TYPING: Duration = Duration::from_secs(5);
 
@@ -361,15 +363,25 @@ fn upserted(
     Vec::new()
 }
 
-/// Whether only the store can tell that a missed message is new: it is not here, and the window
-/// does not hold everything.
+/// Whether only the store can tell that a missed message is new: it is not here, and it may be older
+/// than what the window holds.
 fn must_stand_aside(merger: &Merger<'_>, message: &IncomingMessage) -> bool {
-    let holds_all = merger.timeline.is_at_newest() && !merger.timeline.has_older;
+    let timeline = &*merger.timeline;
+    let oldest_ms = timeline
+        .entries
+        .iter()
+        .filter_map(Entry::message)
+        .find_map(|message| message.sent_at_ms);
+    let is_younger = message
+        .sent_at_ms
+        .zip(oldest_ms)
+        .is_some_and(|(sent, oldest)| sent > oldest);
+    let would_be_here = timeline.is_at_newest() && (!timeline.has_older || is_younger);
     let is_known = message
         .remote
         .as_ref()
-        .is_none_or(|remote| merger.timeline.find_remote(remote).is_some());
-    !holds_all && !is_known && message.author != Author::User
+        .is_none_or(|remote| timeline.find_remote(remote).is_some());
+    !would_be_here && !is_known && message.author != Author::User
 }
 
 /// Has a message written without being shown.
@@ -383,6 +395,17 @@ fn stand_aside(merger: &mut Merger<'_>, message: IncomingMessage) -> Option<Mess
     super::timeline::set_order(&mut entry, order);
     let from = merger.timeline.aside_from.unwrap_or(from).min(order - 1);
     merger.timeline.aside_from = Some(from);
+    if let Some(message) = entry.message() {
+        let beside = Beside {
+            order,
+            sent_at_ms: message.sent_at_ms,
+            remote: message.remote.clone(),
+        };
+        let known = &mut merger.timeline.beside;
+        known.push(beside);
+        let extra = known.len().saturating_sub(BESIDE);
+        known.drain(..extra);
+    }
     merger.timeline.aside.push(entry);
     None
 }

@@ -338,6 +338,14 @@ pub enum MediaThen {
     Save,
 }
 
+/// The place of a message that was written without being shown.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Beside {
+    pub order: i64,
+    pub sent_at_ms: Option<i64>,
+    pub remote: Option<RemoteId>,
+}
+
 /// What a command in flight is for.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Pending {
@@ -448,6 +456,8 @@ pub struct Timeline {
     pub gone: Vec<MessageKey>,
     /// Those messages, on their way into the batch.
     pub aside: Vec<Entry>,
+    /// Where they stand, until the window reaches them.
+    pub beside: Vec<Beside>,
     /// The highest order in the store or here.
     pub newest_order: i64,
     pub oldest_order: i64,

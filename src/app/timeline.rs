@@ -247,28 +247,24 @@ impl Merger<'_> {
                 message.delivery = Some(Delivery::Accepted);
             }
             self.changes.proven.push(own);
-            self.append(entry);
+            self.add(entry, is_late);
             return Some(own);
         }
         let entry = self.make(message, false);
         let key = entry.key;
-        let index = if is_late {
-            self.late_index(&entry)
-        } else {
-            None
-        };
-        let order = match index {
-            None if is_late => self.late_order(&entry),
-            _ => None,
-        };
-        match (index, order) {
-            (Some(index), _) => self.insert(index, vec![entry]),
-            (None, Some(order)) => self.add_to_tail(entry, order),
-            (None, None) => {
-                self.append(entry);
-            }
-        }
+        self.add(entry, is_late);
         Some(key)
+    }
+
+    /// Puts a new message behind everything else, or, when it is a missed one, before what came later.
+    fn add(&mut self, entry: Entry, is_late: bool) {
+        if is_late && let Some(index) = self.late_index(&entry) {
+            self.insert(index, vec![entry]);
+        } else if is_late && let Some(order) = self.late_order(&entry) {
+            self.add_to_tail(entry, order);
+        } else {
+            self.append(entry);
+        }
     }
 
     /// A file hangs on one message. Where it came in live is where it belongs; history may only

@@ -4,6 +4,7 @@ use crate::desk::*;
 use trialogue::app::conversation;
 use trialogue::app::screen::viewport::Anchor;
 use trialogue::domain::*;
+use trialogue::text::SafeText;
 
 fn user(remote: &str, text: &str) -> IncomingMessage {
     said(remote, Author::User, text)
@@ -710,4 +711,55 @@ fn what_was_missed_stands_before_the_answer_that_came_while_it_was_caught_up_on(
         desk.focus("main");
         assert_eq!(ends(desk.lines()), wanted, "shown, case {case}");
     }
+}
+
+#[test]
+fn what_was_missed_of_a_conversation_out_of_sight_keeps_its_order() {
+    let mut desk = Desk::new();
+    desk.send("mine");
+    let command = desk.sending("mine");
+    desk.outcome(command, CommandOutcome::LinkLost);
+    desk.focus("side");
+    let mut desk = Desk::on(desk.store.clone(), 2);
+    desk.pass(60_000);
+    desk.live(Topic::Link(LinkEvent::Changed(LinkState::Syncing)));
+    let sent = desk.now.wall_ms - 30_000;
+    desk.live(patched("a2", "After the call"));
+    let missed = |desk: &mut Desk, topic: Topic| {
+        let provenance = Provenance::Replayed {
+            cursor: "1".into(),
+            was_announced: false,
+        };
+        desk.topic(provenance, topic);
+    };
+    let mut words = |remote: &str, author, text: &str, at: i64| {
+        missed(
+            &mut desk,
+            upserted(IncomingMessage {
+                sent_at_ms: Some(at),
+                ..said(remote, author, text)
+            }),
+        );
+    };
+    words("u1", Author::User, "mine", sent);
+    words("a1", Author::Assistant, "Before the call", sent + 1);
+    let mut call = ToolCall::new("a1/0/terminal".into(), SafeText::label("terminal"));
+    call.status = ToolStatus::Completed;
+    let call = RunEvent::ToolMissed {
+        conversation: id("main"),
+        tool: Box::new(call),
+        after: Some("u1".into()),
+        at_ms: Some(sent),
+    };
+    missed(&mut desk, Topic::Run(call));
+    desk.live(ended("a2", Some("After the call.")));
+    let wanted = [
+        "you: mine [accepted]",
+        "tool terminal completed",
+        "agent: Before the call",
+        "agent: After the call.",
+    ];
+    assert_eq!(desk.stored("main"), wanted);
+    desk.focus("main");
+    assert_eq!(desk.lines(), wanted);
 }

@@ -1,7 +1,10 @@
 //! Places of entries: orders that fit between neighbours, and neighbours that move apart.
 
 use super::{Merger, Slot, set_order};
-use crate::domain::{Author, Entry, EntryBody, Message, MessageKey, MessageSort, ORDER_STEP};
+use crate::app::state::Beside;
+use crate::domain::{
+    Author, Entry, EntryBody, Message, MessageKey, MessageSort, ORDER_STEP, RemoteId,
+};
 
 impl Merger<'_> {
     /// The order of the next entry at the end.
@@ -75,33 +78,67 @@ impl Merger<'_> {
     }
 
     /// The order of such a message where the window does not reach the newest entry, so that what
-    /// came later waits in the tail.
+    /// came later waits in the tail, or was written aside.
     pub(super) fn late_order(&self, entry: &Entry) -> Option<i64> {
         let sent = entry.message()?.sent_at_ms?;
         if self.timeline.is_at_newest() {
             return None;
         }
-        let mut tail: Vec<&Entry> = self.timeline.tail.iter().collect();
-        tail.sort_by_key(|other| other.order);
+        let tail = self.timeline.tail.iter().map(|other| {
+            let message = other.message();
+            let is_later = message.and_then(|message| self.came_later(message, sent));
+            (other.order, is_later)
+        });
+        let beside = self.timeline.beside.iter().map(|other| {
+            let is_later = other.sent_at_ms.map(|at| at > sent);
+            (other.order, is_later)
+        });
+        let mut places: Vec<(i64, Option<bool>)> = tail.chain(beside).collect();
+        places.sort_unstable();
         let mut place = None;
-        for (i, other) in tail.iter().enumerate().rev() {
-            match other
-                .message()
-                .and_then(|message| self.came_later(message, sent))
-            {
+        for (i, (_, is_later)) in places.iter().enumerate().rev() {
+            match is_later {
                 Some(true) => place = Some(i),
                 Some(false) => break,
                 None => {}
             }
         }
         let index = place?;
-        let after = tail.get(index)?.order;
-        let before = match index.checked_sub(1).and_then(|i| tail.get(i)) {
-            Some(before) => before.order.max(after - ORDER_STEP),
+        let (after, _) = *places.get(index)?;
+        let before = match index.checked_sub(1).and_then(|i| places.get(i)) {
+            Some((before, _)) => (*before).max(after - ORDER_STEP),
             None => after - ORDER_STEP,
         };
         let order = before + (after - before) / 2;
         (order > before && order < after).then_some(order)
+    }
+
+    /// An order right behind this message and the calls that follow it, where the window does not
+    /// hold it; none when nothing else follows.
+    pub(super) fn order_behind(&self, message: &RemoteId) -> Option<i64> {
+        let beside = &self.timeline.beside;
+        let mut before = match self.timeline.find_remote(message) {
+            Some(slot) => self.timeline.at(slot)?.order,
+            None => {
+                let is_it = |other: &&Beside| other.remote.as_ref() == Some(message);
+                beside.iter().find(is_it)?.order
+            }
+        };
+        let tail = self.timeline.tail.iter();
+        let mut behind: Vec<(i64, bool)> = tail
+            .map(|other| (other.order, matches!(other.body, EntryBody::Tool(_))))
+            .chain(beside.iter().map(|other| (other.order, false)))
+            .filter(|(order, _)| *order > before)
+            .collect();
+        behind.sort_unstable();
+        for (after, is_call) in behind {
+            if !is_call {
+                let order = before + (after - before) / 2;
+                return (order > before).then_some(order);
+            }
+            before = after;
+        }
+        None
     }
 
     /// An order for a missed message before what came later, where there is room for one more.

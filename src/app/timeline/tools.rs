@@ -51,7 +51,10 @@ impl Merger<'_> {
         };
         let Some(Slot::Window(at)) = after.and_then(|remote| self.timeline.find_remote(remote))
         else {
-            self.append(entry);
+            match after.and_then(|remote| self.order_behind(remote)) {
+                Some(order) if !self.timeline.is_at_newest() => self.add_to_tail(entry, order),
+                _ => drop(self.append(entry)),
+            }
             return;
         };
         let entries = &self.timeline.entries;

@@ -241,6 +241,9 @@ pub(in crate::app) fn join(
     {
         timeline.oldest_order = first.order;
     }
+    if timeline.is_at_newest() {
+        timeline.beside.clear();
+    }
     join_tail(timeline);
 }
 
