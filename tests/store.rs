@@ -1765,6 +1765,67 @@ fn a_draft_is_kept_where_a_long_message_finds_no_room() {
 }
 
 #[test]
+fn a_call_that_is_renamed_keeps_its_place_and_all_that_is_known_of_it() {
+    let (store, _) = store::memory().unwrap();
+    let call = |key: u64, order: i64, id: &'static str, preview: &str, status| {
+        let mut call = ToolCall::new(id.into(), SafeText::label("terminal"));
+        call.preview = SafeText::label(preview);
+        call.status = status;
+        put(Entry {
+            key: MessageKey(key),
+            order,
+            seen_at_ms: order,
+            body: EntryBody::Tool(Box::new(call)),
+        })
+    };
+    let renamed = |from: &'static str, to: &'static str| Write::CallRekeyed {
+        account: account(),
+        conversation: conversation(),
+        from: from.into(),
+        to: to.into(),
+    };
+    commit(
+        &store,
+        vec![
+            listed("talk"),
+            call(1, 10, "turn/1", "make all", ToolStatus::Running),
+            say(2, 20, Author::Assistant, "working"),
+            call(3, 30, "a1/0/terminal", "", ToolStatus::Failed),
+            call(4, 40, "turn/2", "make test", ToolStatus::Running),
+        ],
+    );
+    commit(
+        &store,
+        vec![
+            renamed("turn/1", "a1/0/terminal"),
+            renamed("turn/2", "a1/1/terminal"),
+            renamed("never/seen", "a1/2/terminal"),
+        ],
+    );
+    let calls: Vec<_> = all(&store)
+        .into_iter()
+        .filter_map(|entry| match entry.body {
+            EntryBody::Tool(call) => Some((
+                entry.order,
+                call.id.as_str().to_owned(),
+                call.preview.as_str().to_owned(),
+                call.status,
+            )),
+            _ => None,
+        })
+        .collect();
+    let row =
+        |order, id: &str, preview: &str, status| (order, id.to_owned(), preview.to_owned(), status);
+    assert_eq!(
+        calls,
+        vec![
+            row(10, "a1/0/terminal", "make all", ToolStatus::Failed),
+            row(40, "a1/1/terminal", "make test", ToolStatus::Running),
+        ]
+    );
+}
+
+#[test]
 fn a_dropped_message_goes_whole_where_a_long_one_finds_no_room() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");

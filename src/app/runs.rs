@@ -13,7 +13,7 @@ use super::state::{Redraw, State};
 use super::{attention, decisions, outbox};
 use crate::domain::{
     AccountId, CommandId, ConversationId, EntryBody, Moment, Provenance, RemoteId, Run, RunEvent,
-    RunId, RunOutcome, RunPhase, ToolCall, ToolCallId, ToolStatus,
+    RunId, RunOutcome, RunPhase, ToolCall, ToolCallId, ToolStatus, Write,
 };
 use std::time::Duration;
 
@@ -101,9 +101,18 @@ pub fn on_event(
             from,
             to,
         } => {
-            merging(state, now, account, &conversation, |merger| {
-                merger.rekey_tool(&from, &to);
+            let is_here = merging(state, now, account, &conversation, |merger| {
+                merger.rekey_tool(&from, &to)
             });
+            if is_here == Some(false) {
+                // An earlier start of the program saw it begin.
+                state.write(Write::CallRekeyed {
+                    account: account.clone(),
+                    conversation: conversation.clone(),
+                    from: from.clone(),
+                    to: to.clone(),
+                });
+            }
             if let Some(of) = state.conversation_mut(account, &conversation) {
                 let has_real = of.running_tools.iter().any(|tool| tool.id == to);
                 if has_real {

@@ -9,8 +9,8 @@ use crate::domain::{
     Account, AccountId, Answer, Attachment, AttachmentId, CommandId, ConversationId,
     ConversationInfo, Decision, DecisionId, DraftRecord, Durability, Effort, Entry, HistoryPage,
     LocalSettings, MessageKey, ModelCatalog, ModelChoice, Moment, OutboxRecord, PageToken, Place,
-    Profile, ReadMark, RemoteId, Run, RunId, SlashCommand, Snapshot, Todo, ToolCall, TransferId,
-    Unread, Write,
+    Profile, ReadMark, RemoteId, Run, RunId, SlashCommand, Snapshot, Todo, ToolCall, ToolCallId,
+    TransferId, Unread, Write,
 };
 use crate::text::SafeText;
 use std::collections::{BTreeMap, BTreeSet};
@@ -450,6 +450,8 @@ pub struct Timeline {
     pub aside_from: Option<i64>,
     /// Ids by which messages were known before history named them; late reports still use them.
     pub aliases: Vec<(RemoteId, MessageKey)>,
+    /// Calls that got another id.
+    pub renamed_calls: Vec<(ToolCallId, ToolCallId)>,
     /// Messages deleted lately.
     pub buried: Vec<RemoteId>,
     /// Entries taken out lately. While the disk is full the store still has them.

@@ -5,7 +5,8 @@ use super::attachment::{Attachment, OutgoingFile};
 use super::conversation::{ConversationInfo, ReadMark, Unread};
 use super::decision::Answer;
 use super::ids::{
-    AccountId, AttachmentId, CommandId, ConversationId, DecisionId, MessageKey, PageToken, RemoteId,
+    AccountId, AttachmentId, CommandId, ConversationId, DecisionId, MessageKey, PageToken,
+    RemoteId, ToolCallId,
 };
 use super::message::Delivery;
 use super::search::SearchHit;
@@ -84,6 +85,13 @@ pub enum Write {
         conversation: ConversationId,
         from: RemoteId,
         to: RemoteId,
+    },
+    /// A call has another id now.
+    CallRekeyed {
+        account: AccountId,
+        conversation: ConversationId,
+        from: ToolCallId,
+        to: ToolCallId,
     },
     /// Drops all entries; the read mark begins anew with them.
     Cleared {

@@ -119,6 +119,7 @@ pub(super) fn apply(
         | Write::EntriesGone { .. }
         | Write::MessagesDeleted { .. }
         | Write::Rekeyed { .. }
+        | Write::CallRekeyed { .. }
         | Write::Cleared { .. } => apply_to_timeline(connection, write, applied),
         Write::Outbox(_)
         | Write::OutboxGone { .. }
@@ -228,6 +229,15 @@ fn apply_to_timeline(
             attachments::rekey(connection, &account, &conversation, &from, &to)?;
             unsent::rekey(connection, &account, &conversation, &from, &to)
         }
+        Write::CallRekeyed {
+            account,
+            conversation,
+            from,
+            to,
+        } => match directory::row_of(connection, &account, &conversation)? {
+            Some(row) => history::rekey_call(connection, row, &from, &to),
+            None => Ok(()),
+        },
         Write::Cleared {
             account,
             conversation,

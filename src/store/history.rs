@@ -387,6 +387,40 @@ pub(super) fn rekey(
     Ok(())
 }
 
+/// Renames a call. When it is here by both names, the row of the first one stays, with all that is
+/// known of it.
+pub(super) fn rekey_call(
+    connection: &Connection,
+    conversation: i64,
+    from: &ToolCallId,
+    to: &ToolCallId,
+) -> rusqlite::Result<()> {
+    let old = find(connection, conversation, "call = ?2", from.as_str())?;
+    let new = find(connection, conversation, "call = ?2", to.as_str())?;
+    let Some(old) = old.filter(|_| from != to) else {
+        return Ok(());
+    };
+    if let Some(new) = new {
+        let read = |id: i64| {
+            connection
+                .prepare_cached(&format!("SELECT {COLUMNS} FROM entry WHERE id = ?1"))?
+                .query_row([id], entry)
+        };
+        let (mut whole, newer) = (read(old)?, read(new)?);
+        if let (EntryBody::Tool(whole), EntryBody::Tool(newer)) = (&mut whole.body, newer.body) {
+            whole.merge(*newer);
+        }
+        connection
+            .prepare_cached("DELETE FROM entry WHERE id = ?1")?
+            .execute([new])?;
+        put(connection, conversation, &whole, &mut Touched::default())?;
+    }
+    connection
+        .prepare_cached("UPDATE entry SET call = ?2 WHERE id = ?1")?
+        .execute(params![old, to.as_str()])?;
+    Ok(())
+}
+
 fn merge_into(
     connection: &Connection,
     conversation: i64,

@@ -526,19 +526,26 @@ fn a_call_that_ends_after_a_restart_is_one_with_what_was_seen_of_it_before() {
             desk.focus("side");
         }
         desk.connect();
-        let mut ended = ToolCall::new("turn/1".into(), SafeText::label("terminal"));
+        let mut ended = ToolCall::new("u1/0/terminal".into(), SafeText::label("terminal"));
         ended.status = ToolStatus::Failed;
+        let rekeyed = RunEvent::ToolRekeyed {
+            conversation: id("main"),
+            from: "turn/1".into(),
+            to: "u1/0/terminal".into(),
+        };
         let missed = RunEvent::ToolMissed {
             conversation: id("main"),
             tool: Box::new(ended),
             after: None,
             at_ms: None,
         };
-        let provenance = Provenance::Replayed {
-            cursor: "8".into(),
-            was_announced: false,
-        };
-        desk.topic(provenance, Topic::Run(missed));
+        for event in [rekeyed, missed] {
+            let provenance = Provenance::Replayed {
+                cursor: "8".into(),
+                was_announced: false,
+            };
+            desk.topic(provenance, Topic::Run(event));
+        }
         assert_eq!(desk.stored("main"), ["tool terminal failed"]);
         desk.focus("main");
         assert_eq!(desk.lines(), ["tool terminal failed"]);

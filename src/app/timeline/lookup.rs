@@ -113,6 +113,13 @@ impl Timeline {
         }
     }
 
+    /// Remembers another id of a call, for what the store still has by the former one.
+    pub fn rename_call(&mut self, from: &ToolCallId, to: &ToolCallId) {
+        self.renamed_calls.push((from.clone(), to.clone()));
+        let extra = self.renamed_calls.len().saturating_sub(ALIASES);
+        self.renamed_calls.drain(..extra);
+    }
+
     /// Remembers that an entry was taken out, so that a store which could not be told does not bring
     /// it back.
     pub fn forget(&mut self, key: MessageKey) {

@@ -91,13 +91,15 @@ impl Merger<'_> {
         }
     }
 
-    /// A call is known by its real id now. When both are there, they become one.
-    pub fn rekey_tool(&mut self, from: &ToolCallId, to: &ToolCallId) {
+    /// A call is known by its real id now. When both are there, they become one. False when it is
+    /// not in memory.
+    pub fn rekey_tool(&mut self, from: &ToolCallId, to: &ToolCallId) -> bool {
         if from == to {
-            return;
+            return true;
         }
+        self.timeline.rename_call(from, to);
         let Some(old) = self.timeline.find_tool(from) else {
-            return;
+            return false;
         };
         if let Some(other) = self.timeline.find_tool(to) {
             let newer = match self.timeline.at(other).map(|entry| &entry.body) {
@@ -117,7 +119,7 @@ impl Merger<'_> {
             }
         }
         let Some(slot) = self.timeline.find_tool(from) else {
-            return;
+            return true;
         };
         if let Some(entry) = self.timeline.at_mut(slot)
             && let EntryBody::Tool(tool) = &mut entry.body
@@ -126,6 +128,7 @@ impl Merger<'_> {
             self.changes.written.insert(entry.key);
             self.changes.is_visible = true;
         }
+        true
     }
 
     /// Ends the calls of a run that never said how they ended.

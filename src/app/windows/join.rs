@@ -193,6 +193,14 @@ pub(in crate::app) fn join(
     has_newer: bool,
 ) {
     found.retain(|entry| !timeline.gone.contains(&entry.key));
+    for entry in &mut found {
+        if let EntryBody::Tool(call) = &mut entry.body {
+            let renamed = timeline.renamed_calls.iter();
+            if let Some((_, to)) = renamed.rev().find(|(from, _)| *from == call.id) {
+                call.id = to.clone();
+            }
+        }
+    }
     let asked = match around {
         Place::Order(order) => Some(*order),
         _ => None,

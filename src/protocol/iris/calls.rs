@@ -140,20 +140,23 @@ impl Iris {
             true => lane.take_begun(tool.index, &tool.name),
             false => None,
         };
-        // One of an earlier start of the program keeps its id: only the store knows it.
-        let (stand_in, kept) = match begun {
-            Some(call) if call.link == 0 => (None, Some(call.id)),
-            other => (other.map(|call| call.id), None),
-        };
-        if stand_in.is_none() && !is_replay {
+        let has_begun_here = begun.as_ref().is_some_and(|call| call.link != 0);
+        if !has_begun_here && !is_replay {
             self.settle_owner(&conversation, Sign::Amid);
         }
-        // It knows its run, too.
-        let run = run.filter(|_| kept.is_none());
-        let id = match repeated {
-            Some(id) => id,
-            None => self.ended_call(&conversation, tool, kept),
+        // A call of an earlier start of the program knows its run.
+        let run = run.filter(|_| begun.is_none() || has_begun_here);
+        let (id, from) = match repeated {
+            Some(known) => known,
+            None => {
+                let from = begun.map(|call| call.id);
+                (self.ended_call(&conversation, tool, from.clone()), from)
+            }
         };
+        // Before the call itself: a program that is killed in between knows more, not less.
+        if !is_replay {
+            self.keep_calls(&conversation);
+        }
         let is_failed = tool.ok == Some(false);
         // What a replay repeats is older than what waits for an answer.
         if is_new {
@@ -164,8 +167,7 @@ impl Iris {
         if tool.name == CLARIFY && !is_failed {
             return self.check_turn(now, &conversation);
         }
-        let has_begun_here = stand_in.is_some();
-        if let Some(from) = stand_in {
+        if let Some(from) = from {
             self.say(Topic::Run(RunEvent::ToolRekeyed {
                 conversation: conversation.clone(),
                 from,
@@ -205,17 +207,17 @@ impl Iris {
                 tool: Box::new(call),
             }));
         }
-        self.keep_calls(&conversation);
         self.touch(now, &conversation, None);
         self.check_turn(now, &conversation);
     }
 
-    /// The id of a call that a replay repeats.
+    /// The id of a call that a replay repeats, and the one under which an earlier start of the
+    /// program may still have it.
     fn repeated_call(
         &mut self,
         conversation: &ConversationId,
         tool: &ToolEnd,
-    ) -> Option<ToolCallId> {
+    ) -> Option<(ToolCallId, Option<ToolCallId>)> {
         if !self.is_replay() {
             return None;
         }
@@ -227,7 +229,8 @@ impl Iris {
             .find(|call| !call.is_covered && call.print == print)?;
         seen.is_covered = true;
         lane.has_new_calls = true;
-        Some(seen.id.clone())
+        let from = seen.from.clone().filter(|_| seen.link == 0);
+        Some((seen.id.clone(), from))
     }
 
     /// The id of a call whose end is news, live and replayed the same.
@@ -235,14 +238,15 @@ impl Iris {
         &mut self,
         conversation: &ConversationId,
         tool: &ToolEnd,
-        kept: Option<ToolCallId>,
+        from: Option<ToolCallId>,
     ) -> ToolCallId {
         let (is_replay, link) = (self.is_replay(), self.session.link);
         let lane = self.lanes.lane(conversation);
-        let id = kept.unwrap_or_else(|| lane.new_end_id(tool.index, &tool.name));
+        let id = lane.new_end_id(tool.index, &tool.name);
         lane.remember_call(Call {
             id: id.clone(),
             print: print(tool),
+            from,
             link,
             is_covered: is_replay,
         });

@@ -65,6 +65,8 @@ pub(super) struct Call {
     pub(super) id: ToolCallId,
     /// What its end said.
     pub(super) print: String,
+    /// The id that it had while it ran.
+    pub(super) from: Option<ToolCallId>,
     /// The link it was seen over.
     pub(super) link: u64,
     /// A replay repeated it, or came by without it: no other one will.
@@ -175,11 +177,16 @@ impl Lane {
     /// What is still to be recognised of the finished calls, as one text; none when there is
     /// nothing.
     pub(super) fn kept_calls(&self) -> Option<String> {
-        let calls: Vec<(&str, &str)> = self
+        let calls: Vec<Vec<&str>> = self
             .calls
             .iter()
             .filter(|call| !call.is_covered)
-            .map(|call| (call.id.as_str(), call.print.as_str()))
+            .map(|call| {
+                [call.id.as_str(), call.print.as_str()]
+                    .into_iter()
+                    .chain(call.from.as_ref().map(ToolCallId::as_str))
+                    .collect()
+            })
             .collect();
         if calls.is_empty() {
             return None;
@@ -425,12 +432,17 @@ impl Lanes {
             let Some(lane) = name.strip_prefix(CALLS) else {
                 continue;
             };
-            let calls: Vec<(String, String)> = serde_json::from_str(text).unwrap_or_default();
+            let calls: Vec<Vec<String>> = serde_json::from_str(text).unwrap_or_default();
             let lane = lanes.lane(&ConversationId::from(lane));
-            for (id, print) in calls {
+            for call in calls {
+                let mut parts = call.into_iter();
+                let (Some(id), Some(print)) = (parts.next(), parts.next()) else {
+                    continue;
+                };
                 lane.remember_call(Call {
                     id: ToolCallId::from(id),
                     print,
+                    from: parts.next().map(ToolCallId::from),
                     link: 0,
                     is_covered: false,
                 });
