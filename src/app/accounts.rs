@@ -539,10 +539,7 @@ pub fn on_sync(
                 .flat_map(|id| super::windows::mark_read(state, now, account, id))
                 .collect()
         }
-        SyncEvent::Done => {
-            super::runs::caught_up(state, now, account);
-            attention::caught_up(state, account)
-        }
+        SyncEvent::Done => attention::caught_up(state, account),
         SyncEvent::ServerLostState => {
             let label = state
                 .account(account)

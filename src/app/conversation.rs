@@ -68,7 +68,7 @@ pub(super) fn merging<R>(
         timeline: &mut conversation.timeline,
         ids,
         now,
-        link_since_ms: of.link_since.unwrap_or(now).wall_ms,
+        link_since: of.link_since.unwrap_or(now),
         own,
         changes: Changes::default(),
     };
@@ -381,7 +381,7 @@ fn must_stand_aside(merger: &Merger<'_>, message: &IncomingMessage) -> bool {
         .remote
         .as_ref()
         .is_none_or(|remote| timeline.find_remote(remote).is_some());
-    !would_be_here && !is_known && message.author != Author::User
+    !would_be_here && !is_known && !merger.is_own(message)
 }
 
 /// Has a message written without being shown.
@@ -415,7 +415,7 @@ fn write_aside(state: &mut State, account: &AccountId, id: &ConversationId) {
         return;
     };
     for entry in std::mem::take(&mut of.timeline.aside) {
-        state.write(Write::Entry {
+        state.write(Write::Missed {
             account: account.clone(),
             conversation: id.clone(),
             entry: Box::new(entry),

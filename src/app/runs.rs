@@ -75,6 +75,10 @@ pub fn on_event(
             tool_missed(state, now, account, &conversation, *tool, after, at_ms);
             Vec::new()
         }
+        RunEvent::ToolLost { conversation, tool } => {
+            tool_lost(state, now, account, &conversation, &tool);
+            Vec::new()
+        }
         RunEvent::Owned {
             conversation,
             run,
@@ -331,27 +335,27 @@ fn recognise(
     }
 }
 
-/// Everything that was missed is here: calls that an earlier link saw begin, in conversations where
-/// nothing runs, have ended unseen.
-pub(super) fn caught_up(state: &mut State, now: Moment, account: &AccountId) {
-    let Some(of) = state.account(account) else {
-        return;
-    };
-    let link_since = of.link_since.unwrap_or(now).wall_ms;
-    let is_stuck = |entry: &crate::domain::Entry| {
-        matches!(&entry.body, EntryBody::Tool(tool) if tool.status == ToolStatus::Running)
-            && entry.seen_at_ms < link_since
-    };
-    let stuck: Vec<ConversationId> = of
-        .conversations
-        .iter()
-        .filter(|(_, here)| here.run.is_none() && here.timeline.all().any(is_stuck))
-        .map(|(id, _)| id.clone())
-        .collect();
-    for id in stuck {
-        merging(state, now, account, &id, |merger| {
-            merger.end_tools(None, ToolStatus::Cancelled);
-        });
+/// A call that nobody works on any more ends, if it has not.
+fn tool_lost(
+    state: &mut State,
+    now: Moment,
+    account: &AccountId,
+    id: &ConversationId,
+    call: &ToolCallId,
+) {
+    let is_here = merging(state, now, account, id, |merger| merger.lose_tool(call));
+    match is_here {
+        Some(true) => {
+            if let Some(of) = state.conversation_mut(account, id) {
+                of.running_tools.retain(|running| running.id != *call);
+            }
+        }
+        Some(false) => state.write(Write::CallLost {
+            account: account.clone(),
+            conversation: id.clone(),
+            call: call.clone(),
+        }),
+        None => {}
     }
 }
 

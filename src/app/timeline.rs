@@ -78,7 +78,7 @@ pub struct Merger<'a> {
     pub ids: &'a mut Ids,
     pub now: Moment,
     /// Since when the link stands.
-    pub link_since_ms: i64,
+    pub link_since: Moment,
     pub own: Vec<Own>,
     pub changes: Changes,
 }
@@ -260,7 +260,10 @@ impl Merger<'_> {
     fn add(&mut self, entry: Entry, is_late: bool) {
         if is_late && let Some(index) = self.late_index(&entry) {
             self.insert(index, vec![entry]);
-        } else if is_late && let Some(order) = self.late_order(&entry) {
+        } else if is_late
+            && !self.timeline.is_at_newest()
+            && let Some(order) = self.order_among_later(&entry)
+        {
             self.add_to_tail(entry, order);
         } else {
             self.append(entry);
@@ -325,6 +328,11 @@ impl Merger<'_> {
             self.changes.renamed.push((before, after));
         }
         key
+    }
+
+    /// Whether a message is one of ours that waits for its proof.
+    pub fn is_own(&self, message: &IncomingMessage) -> bool {
+        self.find_own(message).is_some() || self.own_by_text(message).is_some()
     }
 
     /// Our own message that this is the echo of: by command, else by its text, the oldest first.

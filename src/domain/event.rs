@@ -252,6 +252,12 @@ pub enum RunEvent {
         after: Option<RemoteId>,
         at_ms: Option<i64>,
     },
+    /// A call that was seen to begin, maybe by an earlier start of the program, does not run any
+    /// more, and how it ended is not known.
+    ToolLost {
+        conversation: ConversationId,
+        tool: ToolCallId,
+    },
     /// A call known by a stand-in id has its real one now.
     ToolRekeyed {
         conversation: ConversationId,

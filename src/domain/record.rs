@@ -61,6 +61,13 @@ pub enum Write {
         conversation: ConversationId,
         entry: Box<Entry>,
     },
+    /// The same for a message that was missed, of which only the store knows where it belongs: a new
+    /// one stands before those at the end that say they were sent later.
+    Missed {
+        account: AccountId,
+        conversation: ConversationId,
+        entry: Box<Entry>,
+    },
     /// Entries stand elsewhere now: the only write that changes the order of a known entry.
     Orders {
         account: AccountId,
@@ -92,6 +99,12 @@ pub enum Write {
         conversation: ConversationId,
         from: ToolCallId,
         to: ToolCallId,
+    },
+    /// A call does not run any more. One that ended stays as it is.
+    CallLost {
+        account: AccountId,
+        conversation: ConversationId,
+        call: ToolCallId,
     },
     /// Drops all entries; the read mark begins anew with them.
     Cleared {

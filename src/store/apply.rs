@@ -1,6 +1,6 @@
 //! Carries out one batch of writes: routing only, the work is in the files by topic.
 
-use super::{attachments, directory, history, own, small, unsent};
+use super::{attachments, calls, directory, history, late, own, small, unsent};
 use crate::domain::{AccountId, AuditRecord, Committed, ConversationId, RemoteId, Write};
 use rusqlite::Connection;
 
@@ -115,11 +115,13 @@ pub(super) fn apply(
             directory::put_read(connection, row, &mark)
         }
         Write::Entry { .. }
+        | Write::Missed { .. }
         | Write::Orders { .. }
         | Write::EntriesGone { .. }
         | Write::MessagesDeleted { .. }
         | Write::Rekeyed { .. }
         | Write::CallRekeyed { .. }
+        | Write::CallLost { .. }
         | Write::Cleared { .. } => apply_to_timeline(connection, write, applied),
         Write::Outbox(_)
         | Write::OutboxGone { .. }
@@ -174,6 +176,20 @@ fn apply_to_timeline(
             let entry = claimed.as_ref().map_or(entry.as_ref(), |(_, entry)| entry);
             let touched = applied.touch(&account, &conversation);
             history::put(connection, row, entry, touched)
+        }
+        Write::Missed {
+            account,
+            conversation,
+            mut entry,
+        } => {
+            let row = directory::row_for(connection, &account, &conversation)?;
+            late::place(connection, row, &mut entry)?;
+            let write = Write::Entry {
+                account,
+                conversation,
+                entry,
+            };
+            apply_to_timeline(connection, write, applied)
         }
         Write::Orders {
             account,
@@ -235,7 +251,15 @@ fn apply_to_timeline(
             from,
             to,
         } => match directory::row_of(connection, &account, &conversation)? {
-            Some(row) => history::rekey_call(connection, row, &from, &to),
+            Some(row) => calls::rekey(connection, row, &from, &to),
+            None => Ok(()),
+        },
+        Write::CallLost {
+            account,
+            conversation,
+            call,
+        } => match directory::row_of(connection, &account, &conversation)? {
+            Some(row) => calls::lose(connection, row, &call),
             None => Ok(()),
         },
         Write::Cleared {

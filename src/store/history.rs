@@ -8,6 +8,7 @@
 //! found in `own`. A message never loses its id again.
 
 use super::apply::Touched;
+use super::calls;
 use super::look::{from_json, readable, to_json};
 use super::meeting;
 use super::rows::{
@@ -167,7 +168,7 @@ pub(super) fn put(
         (None, None) => None,
     };
     let merged = match by_id.filter(|_| by_key.is_none()) {
-        Some(id) => meeting::whole_call(connection, id, &entry.body)?,
+        Some(id) => calls::whole(connection, id, &entry.body)?,
         None => None,
     };
     if let Some(body) = &merged {
@@ -278,7 +279,7 @@ fn row_id_of(at_ms: i64) -> i64 {
     at_ms.clamp(0, MAX_TIME_MS)
 }
 
-fn find(
+pub(super) fn find(
     connection: &Connection,
     conversation: i64,
     condition: &'static str,
@@ -387,38 +388,10 @@ pub(super) fn rekey(
     Ok(())
 }
 
-/// Renames a call. When it is here by both names, the row of the first one stays, with all that is
-/// known of it.
-pub(super) fn rekey_call(
-    connection: &Connection,
-    conversation: i64,
-    from: &ToolCallId,
-    to: &ToolCallId,
-) -> rusqlite::Result<()> {
-    let old = find(connection, conversation, "call = ?2", from.as_str())?;
-    let new = find(connection, conversation, "call = ?2", to.as_str())?;
-    let Some(old) = old.filter(|_| from != to) else {
-        return Ok(());
-    };
-    if let Some(new) = new {
-        let read = |id: i64| {
-            connection
-                .prepare_cached(&format!("SELECT {COLUMNS} FROM entry WHERE id = ?1"))?
-                .query_row([id], entry)
-        };
-        let (mut whole, newer) = (read(old)?, read(new)?);
-        if let (EntryBody::Tool(whole), EntryBody::Tool(newer)) = (&mut whole.body, newer.body) {
-            whole.merge(*newer);
-        }
-        connection
-            .prepare_cached("DELETE FROM entry WHERE id = ?1")?
-            .execute([new])?;
-        put(connection, conversation, &whole, &mut Touched::default())?;
-    }
+pub(super) fn read_row(connection: &Connection, id: i64) -> rusqlite::Result<Entry> {
     connection
-        .prepare_cached("UPDATE entry SET call = ?2 WHERE id = ?1")?
-        .execute(params![old, to.as_str()])?;
-    Ok(())
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM entry WHERE id = ?1"))?
+        .query_row([id], entry)
 }
 
 fn merge_into(
@@ -430,9 +403,7 @@ fn merge_into(
     let key: i64 = connection
         .prepare_cached("SELECT key FROM entry WHERE id = ?1")?
         .query_row([old], |row| row.get(0))?;
-    let mut taken = connection
-        .prepare_cached(&format!("SELECT {COLUMNS} FROM entry WHERE id = ?1"))?
-        .query_row([new], entry)?;
+    let mut taken = read_row(connection, new)?;
     taken.key = MessageKey(key.cast_unsigned());
     connection
         .prepare_cached("DELETE FROM entry WHERE id = ?1")?

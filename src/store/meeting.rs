@@ -3,7 +3,7 @@
 //! gave it another one; the end of a run by the run, or, where each named the run itself, by how and
 //! when it ended. Own messages are in `own`.
 
-use super::history::{self, COLUMNS, MESSAGE, RUN_ENDED};
+use super::history::{MESSAGE, RUN_ENDED};
 use crate::domain::{EntryBody, Message, MessageKey, RemoteId};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -80,26 +80,6 @@ pub(super) fn renamed(
             key == message.key || (is_of_other && agrees)
         })
         .map(|(id, _, remote, _)| (id, RemoteId::new(remote))))
-}
-
-/// A call that this row has already, written by an earlier start of the program or by another one:
-/// what the row knows and the newer report leaves out stays.
-pub(super) fn whole_call(
-    connection: &Connection,
-    row: i64,
-    newer: &EntryBody,
-) -> rusqlite::Result<Option<EntryBody>> {
-    let EntryBody::Tool(newer) = newer else {
-        return Ok(None);
-    };
-    let stored = connection
-        .prepare_cached(&format!("SELECT {COLUMNS} FROM entry WHERE id = ?1"))?
-        .query_row([row], history::entry)?;
-    let EntryBody::Tool(mut whole) = stored.body else {
-        return Ok(None);
-    };
-    whole.merge((**newer).clone());
-    Ok(Some(EntryBody::Tool(whole)))
 }
 
 /// The row with the end of the same run under the name that another program gave the run: it ended

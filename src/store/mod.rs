@@ -22,12 +22,14 @@
 mod apply;
 mod attachments;
 pub mod audit;
+mod calls;
 mod database;
 mod directory;
 mod error;
 pub mod fixture;
 mod fold;
 mod history;
+mod late;
 pub mod lock;
 mod look;
 mod meeting;

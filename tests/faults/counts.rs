@@ -101,7 +101,20 @@ impl World {
         };
         let (reads, looks) = (of("read_file"), of("terminal"));
         let (toolbox, grant) = (played("toolbox"), played("grant"));
-        if reads > 2 * toolbox || looks > toolbox + grant {
+        let place_of = |words: &str| {
+            entries.iter().position(|entry| {
+                let message = entry.message();
+                message.is_some_and(|message| message.body.raw().trim().starts_with(words))
+            })
+        };
+        let (begin, end) = (place_of("Re toolbox"), place_of("After toolbox"));
+        let is_out_of_order = self.kind == super::Kind::Iris
+            && toolbox == 1
+            && entries.iter().enumerate().any(|(at, entry)| {
+                matches!(&entry.body, EntryBody::Tool(tool) if tool.name.as_str() == "read_file")
+                    && (begin.is_some_and(|begin| at < begin) || end.is_some_and(|end| at > end))
+            });
+        if is_out_of_order || reads > 2 * toolbox || looks > toolbox + grant {
             let calls: Vec<String> = entries
                 .iter()
                 .map(|entry| match &entry.body {

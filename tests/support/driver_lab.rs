@@ -1112,6 +1112,7 @@ fn topic_line(topic: &Topic) -> String {
                 let tools: Vec<&str> = tools.iter().map(|id| id.as_str()).collect();
                 format!("run {} goes on {}", run.as_str(), tools.join(" "))
             }
+            RunEvent::ToolLost { tool, .. } => format!("tool {} is lost", tool.as_str()),
             RunEvent::ToolRekeyed { from, to, .. } => {
                 format!("tool {} is {}", from.as_str(), to.as_str())
             }

@@ -684,6 +684,7 @@ fn what_was_missed_stands_before_the_answer_that_came_while_it_was_caught_up_on(
         desk.live(Topic::Link(LinkEvent::Changed(LinkState::Syncing)));
         let sent = desk.now.wall_ms - 30_000;
         // It streams before the replay is through.
+        desk.live(started("r1", None));
         desk.live(patched("a2", "Half an ans"));
         for (remote, author, text) in [
             ("u1", Author::User, "from another device"),
@@ -758,6 +759,48 @@ fn what_was_missed_of_a_conversation_out_of_sight_keeps_its_order() {
         "tool terminal completed",
         "agent: Before the call",
         "agent: After the call.",
+    ];
+    assert_eq!(desk.stored("main"), wanted);
+    desk.focus("main");
+    assert_eq!(desk.lines(), wanted);
+}
+
+#[test]
+fn what_an_earlier_start_saw_live_stands_behind_what_it_missed() {
+    let mut desk = Desk::new();
+    desk.focus("side");
+    desk.live(upserted(IncomingMessage {
+        sent_at_ms: Some(desk.now.wall_ms - 60_000),
+        ..said("a1", Author::Assistant, "long before")
+    }));
+    desk.live(upserted(IncomingMessage {
+        sent_at_ms: Some(desk.now.wall_ms),
+        ..said("a3", Author::Assistant, "seen live while catching up")
+    }));
+    // Killed before the replay was through.
+    let mut desk = Desk::on(desk.store.clone(), 2);
+    for (remote, author, text) in [
+        ("u2", Author::User, "from another device"),
+        ("a2", Author::Assistant, "its answer"),
+    ] {
+        let provenance = Provenance::Replayed {
+            cursor: "1".into(),
+            was_announced: false,
+        };
+        let sent_at_ms = Some(desk.now.wall_ms - 30_000);
+        desk.topic(
+            provenance,
+            upserted(IncomingMessage {
+                sent_at_ms,
+                ..said(remote, author, text)
+            }),
+        );
+    }
+    let wanted = [
+        "agent: long before",
+        "you: from another device",
+        "agent: its answer",
+        "agent: seen live while catching up",
     ];
     assert_eq!(desk.stored("main"), wanted);
     desk.focus("main");

@@ -2,9 +2,10 @@
 
 use super::{Merger, Slot, set_order};
 use crate::app::state::Beside;
-use crate::domain::{
-    Author, Entry, EntryBody, Message, MessageKey, MessageSort, ORDER_STEP, RemoteId,
-};
+use crate::domain::{Author, Entry, EntryBody, MessageKey, MessageSort, ORDER_STEP, RemoteId};
+
+/// How far back a missed message looks for its place.
+const LATE: usize = 200;
 
 impl Merger<'_> {
     /// The order of the next entry at the end.
@@ -44,15 +45,20 @@ impl Merger<'_> {
         }
     }
 
-    /// Whether a message came after a missed one that was sent at this time: it says so, or it began
-    /// over the present link. None when that does not show.
-    fn came_later(&self, message: &Message, sent_ms: i64) -> Option<bool> {
-        match message.sent_at_ms {
-            Some(at) => Some(at > sent_ms),
-            None => {
-                (message.is_streaming && message.seen_at_ms >= self.link_since_ms).then_some(true)
-            }
-        }
+    /// Whether an entry came after a message that was missed and sent at this time: it says so, or it
+    /// began over the present link. None when that does not show.
+    fn came_later(&self, entry: &Entry, sent_ms: i64) -> Option<bool> {
+        let is_of_now = match &entry.body {
+            EntryBody::Message(message) => match message.sent_at_ms {
+                Some(at) => return Some(at > sent_ms),
+                None => message.is_streaming && entry.seen_at_ms >= self.link_since.wall_ms,
+            },
+            EntryBody::Tool(tool) => tool
+                .started
+                .is_some_and(|at| at.mono_ms >= self.link_since.mono_ms),
+            _ => false,
+        };
+        is_of_now.then_some(true)
     }
 
     /// Where a message that was missed stands among those that came in since: before messages that
@@ -64,11 +70,8 @@ impl Merger<'_> {
         }
         let entries = &self.timeline.entries;
         let mut index = entries.len();
-        for (i, other) in entries.iter().enumerate().rev().take(200) {
-            match other
-                .message()
-                .and_then(|message| self.came_later(message, sent))
-            {
+        for (i, other) in entries.iter().enumerate().rev().take(LATE) {
+            match self.came_later(other, sent) {
                 Some(true) => index = i,
                 Some(false) => break,
                 None => {}
@@ -77,23 +80,22 @@ impl Merger<'_> {
         (index < entries.len()).then_some(index)
     }
 
-    /// The order of such a message where the window does not reach the newest entry, so that what
-    /// came later waits in the tail, or was written aside.
-    pub(super) fn late_order(&self, entry: &Entry) -> Option<i64> {
+    /// An order for a missed message before what came later, where there is room for one more: among
+    /// what is in memory, and what was written without being shown.
+    pub fn order_among_later(&self, entry: &Entry) -> Option<i64> {
         let sent = entry.message()?.sent_at_ms?;
-        if self.timeline.is_at_newest() {
-            return None;
-        }
-        let tail = self.timeline.tail.iter().map(|other| {
-            let message = other.message();
-            let is_later = message.and_then(|message| self.came_later(message, sent));
-            (other.order, is_later)
-        });
-        let beside = self.timeline.beside.iter().map(|other| {
+        let timeline = &*self.timeline;
+        let window = match timeline.is_at_newest() {
+            true => &timeline.entries[timeline.entries.len().saturating_sub(LATE)..],
+            false => &[],
+        };
+        let here = window.iter().chain(&timeline.tail);
+        let here = here.map(|other| (other.order, self.came_later(other, sent)));
+        let beside = timeline.beside.iter().map(|other| {
             let is_later = other.sent_at_ms.map(|at| at > sent);
             (other.order, is_later)
         });
-        let mut places: Vec<(i64, Option<bool>)> = tail.chain(beside).collect();
+        let mut places: Vec<(i64, Option<bool>)> = here.chain(beside).collect();
         places.sort_unstable();
         let mut place = None;
         for (i, (_, is_later)) in places.iter().enumerate().rev() {
@@ -139,17 +141,6 @@ impl Merger<'_> {
             before = after;
         }
         None
-    }
-
-    /// An order for a missed message before what came later, where there is room for one more.
-    pub fn order_among_later(&self, entry: &Entry) -> Option<i64> {
-        match self.late_index(entry) {
-            Some(index) => {
-                let (low, step) = self.room(index, 1);
-                (step >= 1).then_some(low + step)
-            }
-            None => self.late_order(entry),
-        }
     }
 
     /// Inserts entries into the window so that they stand before what is at `index` now. Their

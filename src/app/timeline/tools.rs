@@ -131,6 +131,22 @@ impl Merger<'_> {
         true
     }
 
+    /// Ends a call that seems to run. False when it is not in memory.
+    pub fn lose_tool(&mut self, call: &ToolCallId) -> bool {
+        let Some(slot) = self.timeline.find_tool(call) else {
+            return false;
+        };
+        if let Some(entry) = self.timeline.at_mut(slot)
+            && let EntryBody::Tool(tool) = &mut entry.body
+            && tool.status == ToolStatus::Running
+        {
+            tool.status = ToolStatus::Cancelled;
+            self.changes.written.insert(entry.key);
+            self.changes.is_visible = true;
+        }
+        true
+    }
+
     /// Ends the calls of a run that never said how they ended.
     pub fn end_tools(&mut self, run: Option<&RunId>, status: ToolStatus) {
         let timeline = &mut *self.timeline;

@@ -102,6 +102,8 @@ pub(super) struct Lane {
     begun: VecDeque<Begun>,
     /// They differ from what is kept.
     pub(super) has_new_begun: bool,
+    /// What an earlier link left running shows itself until then.
+    pub(super) left_until: Option<Moment>,
     /// Running calls by their index.
     pub(super) tools: BTreeMap<i64, ToolCallId>,
     /// Calls of this turn so far; an index may be used again.
@@ -262,11 +264,26 @@ impl Lane {
         Some(call)
     }
 
-    /// Nothing runs any more of what was seen to begin over this link or one after it.
-    pub(super) fn forget_begun(&mut self, link: u64) {
-        let before = self.begun.len();
-        self.begun.retain(|call| call.link < link);
-        self.has_new_begun |= self.begun.len() != before;
+    /// Calls of earlier links that have not ended.
+    pub(super) fn begun_before(&self, link: u64) -> Vec<ToolCallId> {
+        self.begun
+            .iter()
+            .filter(|call| call.link < link)
+            .map(|call| call.id.clone())
+            .collect()
+    }
+
+    /// Forgets the calls that began over these links; they end no more.
+    pub(super) fn forget_begun(
+        &mut self,
+        links: impl std::ops::RangeBounds<u64>,
+    ) -> Vec<ToolCallId> {
+        let (gone, begun): (VecDeque<Begun>, VecDeque<Begun>) = std::mem::take(&mut self.begun)
+            .into_iter()
+            .partition(|call| links.contains(&call.link));
+        self.begun = begun;
+        self.has_new_begun |= !gone.is_empty();
+        gone.into_iter().map(|call| call.id).collect()
     }
 
     /// The calls that run, as one text; none when there is none.
@@ -330,8 +347,7 @@ impl Lane {
         }
     }
 
-    /// The gateway knows nothing any more of what was sent here, of what runs, and of the turn that
-    /// was given up.
+    /// The gateway knows nothing any more of what was sent here, and of the turn that was given up.
     pub(super) fn forget_messages(&mut self) {
         self.waiting.clear();
         self.stale = 0;
@@ -339,7 +355,6 @@ impl Lane {
         self.last_command = None;
         self.missed.forget();
         self.lost = None;
-        self.forget_begun(0);
     }
 
     /// Everything that happens by itself.
@@ -349,6 +364,7 @@ impl Lane {
             self.grace_until,
             self.hold_until,
             self.idle_until,
+            self.left_until,
         ]
         .into_iter()
     }
@@ -518,6 +534,7 @@ impl Lanes {
             lane.grace_until = None;
             lane.hold_until = None;
             lane.idle_until = None;
+            lane.left_until = None;
             lane.slash_at = None;
             lane.is_known = false;
             lane.carried = lane.open.clone();

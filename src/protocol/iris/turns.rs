@@ -288,7 +288,7 @@ impl Iris {
             return;
         };
         lane.is_known = true;
-        lane.forget_begun(since);
+        let left = lane.forget_begun(since..);
         lane.stale = lane.waiting.len();
         let is_awaited = lane.stale > 0 || !lane.missed.is_empty();
         lane.idle_until = is_awaited.then(|| now.after(NEXT));
@@ -301,7 +301,7 @@ impl Iris {
             }
             None => RunOutcome::Completed,
         };
-        self.keep_begun(conversation);
+        self.tell_left(conversation, left);
         self.finish_turn(conversation, turn.run, outcome);
         self.ask_for_message(now, conversation, turn.command);
     }
@@ -346,7 +346,11 @@ impl Iris {
 
     /// The replay is over: turns from before the cut show a sign of life soon, or are over.
     pub(super) fn resume_turns(&mut self, now: Moment) {
+        let link = self.session.link;
         for lane in self.lanes.lanes.values_mut() {
+            if lane.turn.is_none() && !lane.begun_before(link).is_empty() {
+                lane.left_until = Some(now.after(GRACE));
+            }
             if let Some(turn) = &lane.turn {
                 let grace = if turn.is_cut { RESTART_GRACE } else { GRACE };
                 lane.grace_until = Some(now.after(grace));
@@ -359,7 +363,10 @@ impl Iris {
         let conversations: Vec<ConversationId> = self.lanes.lanes.keys().cloned().collect();
         for conversation in conversations {
             self.abandon_turn(now, &conversation);
-            self.lanes.lane(&conversation).forget_messages();
+            let lane = self.lanes.lane(&conversation);
+            lane.forget_messages();
+            let left = lane.forget_begun(..);
+            self.tell_left(&conversation, left);
         }
     }
 
@@ -397,6 +404,16 @@ impl Iris {
                 let was_off = std::mem::replace(&mut lane.is_off, true);
                 if was_off && is_open && !self.decisions.keeps_turn(&conversation) {
                     self.abandon_turn(now, &conversation);
+                }
+            }
+            if is_due(self.lanes.lane(&conversation).left_until) {
+                let link = self.session.link;
+                let lane = self.lanes.lane(&conversation);
+                lane.left_until = None;
+                // Their ends may come all the same: nobody types while somebody is asked.
+                if lane.turn.is_none() {
+                    let left = lane.begun_before(link);
+                    self.tell_left(&conversation, left);
                 }
             }
             if is_due(self.lanes.lane(&conversation).grace_until) {
@@ -447,6 +464,17 @@ impl Iris {
         let link = self.session.link;
         let (messages, calls) = self.lanes.lane(conversation).take_left_open(link);
         self.tell_cut(conversation, messages, calls);
+    }
+
+    /// Calls that an earlier link saw begin ended unseen, if at all.
+    fn tell_left(&mut self, conversation: &ConversationId, left: Vec<ToolCallId>) {
+        self.keep_begun(conversation);
+        for tool in left {
+            self.say(Topic::Run(RunEvent::ToolLost {
+                conversation: conversation.clone(),
+                tool,
+            }));
+        }
     }
 
     fn tell_cut(

@@ -266,7 +266,10 @@ impl Ears<'_> {
                 let report = Report::Started { run };
                 self.tell(engine, account, Some(conversation), is_replayed, report);
             }
-            RunEvent::PhaseChanged { .. } | RunEvent::Active { .. } | RunEvent::Owned { .. } => {}
+            RunEvent::PhaseChanged { .. }
+            | RunEvent::Active { .. }
+            | RunEvent::ToolLost { .. }
+            | RunEvent::Owned { .. } => {}
         }
     }
 
