@@ -238,7 +238,16 @@ impl Merger<'_> {
                 // History's id stays.
                 message.remote = None;
             }
-            return Some(self.replace(slot, message, false));
+            let had_time = self
+                .timeline
+                .at(slot)
+                .and_then(Entry::message)
+                .is_none_or(|known| known.sent_at_ms.is_some());
+            let key = self.replace(slot, message, false);
+            if is_late && !had_time {
+                self.settle(key);
+            }
+            return Some(key);
         }
         if let Some(own) = self.own_by_text(&message) {
             // The row is known, its entry is not in memory: the store keeps its order.

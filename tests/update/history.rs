@@ -806,3 +806,33 @@ fn what_an_earlier_start_saw_live_stands_behind_what_it_missed() {
     desk.focus("main");
     assert_eq!(desk.lines(), wanted);
 }
+
+#[test]
+fn an_answer_that_was_cut_stands_behind_what_was_missed_before_it() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(patched("a2", "After the question"));
+    // Killed before its end, and before what came earlier was caught up on.
+    let mut desk = Desk::on(desk.store.clone(), 2);
+    desk.connect();
+    let now = desk.now.wall_ms;
+    for (remote, text, ago) in [
+        ("a1", "Before the question.", 20_000),
+        ("a2", "After the question.", 10_000),
+    ] {
+        let provenance = Provenance::Replayed {
+            cursor: "1".into(),
+            was_announced: false,
+        };
+        desk.topic(
+            provenance,
+            upserted(IncomingMessage {
+                sent_at_ms: Some(now - ago),
+                ..said(remote, Author::Assistant, text)
+            }),
+        );
+    }
+    let wanted = ["agent: Before the question.", "agent: After the question."];
+    assert_eq!(desk.lines(), wanted);
+    assert_eq!(desk.stored("main"), wanted);
+}

@@ -53,9 +53,10 @@ impl Merger<'_> {
                 Some(at) => return Some(at > sent_ms),
                 None => message.is_streaming && entry.seen_at_ms >= self.link_since.wall_ms,
             },
-            EntryBody::Tool(tool) => tool
-                .started
-                .is_some_and(|at| at.mono_ms >= self.link_since.mono_ms),
+            // An earlier start of the program had another monotonic clock.
+            EntryBody::Tool(tool) => tool.started.is_some_and(|at| {
+                at.mono_ms >= self.link_since.mono_ms && at.wall_ms >= self.link_since.wall_ms
+            }),
             _ => false,
         };
         is_of_now.then_some(true)
@@ -78,6 +79,27 @@ impl Merger<'_> {
             }
         }
         (index < entries.len()).then_some(index)
+    }
+
+    /// A message that was seen to begin before others were caught up on says only now when it was
+    /// sent: it stands behind what the agent said before that.
+    pub(super) fn settle(&mut self, key: MessageKey) {
+        let Some(at) = self.timeline.index_of(key) else {
+            return;
+        };
+        let entries = &self.timeline.entries;
+        let Some(sent) = entries[at].message().and_then(|message| message.sent_at_ms) else {
+            return;
+        };
+        let behind = entries.iter().enumerate().skip(at + 1).take(LATE);
+        let earlier = behind.filter(|(_, other)| {
+            other.message().is_some_and(|message| {
+                message.author != Author::User && message.sent_at_ms.is_some_and(|at| at < sent)
+            })
+        });
+        if let Some((last, _)) = earlier.last() {
+            self.move_to(key, last + 1);
+        }
     }
 
     /// An order for a missed message before what came later, where there is room for one more: among
