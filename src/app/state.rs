@@ -452,6 +452,8 @@ pub struct Timeline {
     pub aliases: Vec<(RemoteId, MessageKey)>,
     /// Calls that got another id.
     pub renamed_calls: Vec<(ToolCallId, ToolCallId)>,
+    /// Calls that came in live, and when.
+    pub live_calls: Vec<(MessageKey, Moment)>,
     /// Messages deleted lately.
     pub buried: Vec<RemoteId>,
     /// Entries taken out lately. While the disk is full the store still has them.

@@ -48,17 +48,17 @@ impl Merger<'_> {
     /// Whether an entry came after a message that was missed and sent at this time: it says so, or it
     /// began over the present link. None when that does not show.
     fn came_later(&self, entry: &Entry, sent_ms: i64) -> Option<bool> {
-        let is_of_now = match &entry.body {
-            EntryBody::Message(message) => match message.sent_at_ms {
-                Some(at) => return Some(at > sent_ms),
-                None => message.is_streaming && entry.seen_at_ms >= self.link_since.wall_ms,
-            },
-            // An earlier start of the program had another monotonic clock.
-            EntryBody::Tool(tool) => tool.started.is_some_and(|at| {
-                at.mono_ms >= self.link_since.mono_ms && at.wall_ms >= self.link_since.wall_ms
-            }),
-            _ => false,
-        };
+        let is_of_now =
+            match &entry.body {
+                EntryBody::Message(message) => match message.sent_at_ms {
+                    Some(at) => return Some(at > sent_ms),
+                    None => message.is_streaming && entry.seen_at_ms >= self.link_since.wall_ms,
+                },
+                EntryBody::Tool(_) => self.timeline.live_calls.iter().any(|(key, since)| {
+                    *key == entry.key && since.mono_ms >= self.link_since.mono_ms
+                }),
+                _ => false,
+            };
         is_of_now.then_some(true)
     }
 

@@ -5,6 +5,9 @@ use crate::domain::{
     Entry, EntryBody, MessageKey, RemoteId, RunId, RunOutcome, ToolCall, ToolCallId, ToolStatus,
 };
 
+/// Calls seen live that are remembered as such.
+const LIVE: usize = 128;
+
 impl Merger<'_> {
     /// Merges a report of a tool into its call; the first one gives it its place.
     pub fn tool(&mut self, mut tool: ToolCall) -> MessageKey {
@@ -33,6 +36,10 @@ impl Merger<'_> {
             seen_at_ms: self.now.wall_ms,
             body: EntryBody::Tool(Box::new(tool)),
         });
+        let live = &mut self.timeline.live_calls;
+        live.push((key, self.now));
+        let extra = live.len().saturating_sub(LIVE);
+        live.drain(..extra);
         key
     }
 
