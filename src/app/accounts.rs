@@ -198,7 +198,7 @@ fn upsert(
         info: Box::new(info),
     });
     if at_ms > 0 && is_first {
-        // On the first visit nothing is unread: reading begins here.
+        // On the first visit nothing is unread: reading began here.
         let mark = ReadMark {
             order: 0,
             remote: None,
@@ -530,7 +530,7 @@ pub fn on_sync(
             });
             Vec::new()
         }
-        SyncEvent::ReadingBegins => {
+        SyncEvent::ReadingBegan => {
             let ids: Vec<ConversationId> = state
                 .account(account)
                 .map(|of| of.conversations.keys().cloned().collect())

@@ -10,7 +10,7 @@ mod snapshot;
 pub(super) use snapshot::{merge_page, merge_snapshot_page};
 
 use super::effect::Effect;
-use super::state::{Beside, Conversation, Redraw, State};
+use super::state::{Conversation, Redraw, State};
 use super::timeline::{Changes, Merger, Own};
 use super::{attention, media, outbox, runs, windows};
 use crate::domain::{
@@ -26,8 +26,8 @@ pub use super::windows::{focus, jump, load_older, mark_read};
 
 /// How often a growing text is written to the store.
 pub(super) const SAVE_EVERY: Duration = Duration::from_secs(1);
-/// Messages written without being shown whose places are remembered.
-const BESIDE: usize = 512;
+/// Messages that began so long after another one ended stand behind it.
+const LONG_STREAM_MS: i64 = 60 * 60 * 1000;
 /// A typing mark without a word goes out by itself.
 const TYPING: Duration = Duration::from_secs(5);
 
@@ -336,6 +336,7 @@ fn upserted(
         is_answer && (!message.text.trim().is_empty() || !message.attachments.is_empty());
     let is_history =
         matches!(provenance, Provenance::History | Provenance::Snapshot) && !is_streaming;
+    let caught_up = message.remote.clone().filter(|_| is_replayed);
     let key = merging(state, now, account, id, |merger| {
         if is_replayed && must_stand_aside(merger, &message) {
             stand_aside(merger, message)
@@ -352,6 +353,11 @@ fn upserted(
     })
     .flatten();
     write_aside(state, account, id);
+    if let Some(remote) = caught_up
+        && let Some(of) = state.conversation_mut(account, id)
+    {
+        of.timeline.caught_up = Some((remote, now));
+    }
     if let Some(key) = key
         && !is_streaming
     {
@@ -367,15 +373,17 @@ fn upserted(
 /// than what the window holds.
 fn must_stand_aside(merger: &Merger<'_>, message: &IncomingMessage) -> bool {
     let timeline = &*merger.timeline;
+    // A message stands where it began and is dated when it ended, so times alone say little.
     let oldest_ms = timeline
         .entries
         .iter()
         .filter_map(Entry::message)
-        .find_map(|message| message.sent_at_ms);
+        .filter(|known| known.author != Author::User)
+        .find_map(|known| known.sent_at_ms);
     let is_younger = message
         .sent_at_ms
         .zip(oldest_ms)
-        .is_some_and(|(sent, oldest)| sent > oldest);
+        .is_some_and(|(sent, oldest)| sent.saturating_sub(oldest) > LONG_STREAM_MS);
     let would_be_here = timeline.is_at_newest() && (!timeline.has_older || is_younger);
     let is_known = message
         .remote
@@ -386,39 +394,32 @@ fn must_stand_aside(merger: &Merger<'_>, message: &IncomingMessage) -> bool {
 
 /// Has a message written without being shown.
 fn stand_aside(merger: &mut Merger<'_>, message: IncomingMessage) -> Option<MessageKey> {
-    let from = merger.timeline.newest_order;
     let mut entry = merger.make(message, false);
+    let after = merger
+        .timeline
+        .caught_up
+        .as_ref()
+        .filter(|(_, at)| at.mono_ms >= merger.link_since.mono_ms)
+        .map(|(remote, _)| remote.clone());
     let order = match merger.order_among_later(&entry) {
         Some(order) => order,
         None => merger.next_order(),
     };
     super::timeline::set_order(&mut entry, order);
-    let from = merger.timeline.aside_from.unwrap_or(from).min(order - 1);
-    merger.timeline.aside_from = Some(from);
-    if let Some(message) = entry.message() {
-        let beside = Beside {
-            order,
-            sent_at_ms: message.sent_at_ms,
-            remote: message.remote.clone(),
-        };
-        let known = &mut merger.timeline.beside;
-        known.push(beside);
-        let extra = known.len().saturating_sub(BESIDE);
-        known.drain(..extra);
-    }
-    merger.timeline.aside.push(entry);
+    merger.set_aside(entry, after);
     None
 }
 
-fn write_aside(state: &mut State, account: &AccountId, id: &ConversationId) {
+pub(super) fn write_aside(state: &mut State, account: &AccountId, id: &ConversationId) {
     let Some(of) = state.conversation_mut(account, id) else {
         return;
     };
-    for entry in std::mem::take(&mut of.timeline.aside) {
+    for (entry, after) in std::mem::take(&mut of.timeline.aside) {
         state.write(Write::Missed {
             account: account.clone(),
             conversation: id.clone(),
             entry: Box::new(entry),
+            after,
         });
     }
 }

@@ -58,12 +58,6 @@ pub fn on_event(
             tool_changed(state, now, account, &conversation, *tool);
             Vec::new()
         }
-        RunEvent::ToolEnded { conversation, tool } => {
-            ensure(state, account, &conversation);
-            recognise(state, now, account, &conversation, &tool);
-            tool_changed(state, now, account, &conversation, *tool);
-            Vec::new()
-        }
         RunEvent::ToolMissed {
             conversation,
             tool,
@@ -71,7 +65,6 @@ pub fn on_event(
             at_ms,
         } => {
             ensure(state, account, &conversation);
-            recognise(state, now, account, &conversation, &tool);
             tool_missed(state, now, account, &conversation, *tool, after, at_ms);
             Vec::new()
         }
@@ -295,46 +288,6 @@ pub(super) fn seen(
     }
 }
 
-/// The end of a call that was missed, or did not begin over this link, may come under another id than its beginning, which a link
-/// before this one reported: the oldest one of that name that never ended is meant.
-fn recognise(
-    state: &mut State,
-    now: Moment,
-    account: &AccountId,
-    id: &ConversationId,
-    tool: &ToolCall,
-) {
-    let Some(of) = state.account(account) else {
-        return;
-    };
-    let Some(here) = of.conversations.get(id) else {
-        return;
-    };
-    let is_known = here.timeline.find_tool(&tool.id).is_some();
-    if is_known || tool.status == ToolStatus::Running {
-        return;
-    }
-    let link_since = of.link_since.unwrap_or(now).wall_ms;
-    let begun = here.timeline.all().find_map(|entry| match &entry.body {
-        EntryBody::Tool(known)
-            if known.status == ToolStatus::Running
-                && known.name == tool.name
-                && entry.seen_at_ms < link_since =>
-        {
-            Some(known.id.clone())
-        }
-        _ => None,
-    });
-    if let Some(begun) = begun {
-        merging(state, now, account, id, |merger| {
-            merger.rekey_tool(&begun, &tool.id);
-        });
-        if let Some(of) = state.conversation_mut(account, id) {
-            of.running_tools.retain(|running| running.id != begun);
-        }
-    }
-}
-
 /// A call that nobody works on any more ends, if it has not.
 fn tool_lost(
     state: &mut State,
@@ -412,6 +365,7 @@ fn tool_missed(
     merging(state, now, account, id, |merger| {
         merger.missed_tool(tool, after.as_ref(), at_ms);
     });
+    super::conversation::write_aside(state, account, id);
     if let Some(of) = state.conversation_mut(account, id) {
         of.running_tools.retain(|running| running.id != call);
     }

@@ -338,14 +338,6 @@ pub enum MediaThen {
     Save,
 }
 
-/// The place of a message that was written without being shown.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Beside {
-    pub order: i64,
-    pub sent_at_ms: Option<i64>,
-    pub remote: Option<RemoteId>,
-}
-
 /// What a command in flight is for.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Pending {
@@ -448,6 +440,13 @@ pub struct Timeline {
     /// Missed messages were written behind this order without being shown, because only the store
     /// can tell whether they are new.
     pub aside_from: Option<i64>,
+    /// What was missed and is written without being shown, on its way into the batch; a call with the
+    /// message that it stands behind.
+    pub aside: Vec<(Entry, Option<RemoteId>)>,
+    /// The orders of those, until the window reaches them.
+    pub unshown: Vec<i64>,
+    /// The message that was caught up on last, and when.
+    pub caught_up: Option<(RemoteId, Moment)>,
     /// Ids by which messages were known before history named them; late reports still use them.
     pub aliases: Vec<(RemoteId, MessageKey)>,
     /// Calls that got another id.
@@ -458,10 +457,6 @@ pub struct Timeline {
     pub buried: Vec<RemoteId>,
     /// Entries taken out lately. While the disk is full the store still has them.
     pub gone: Vec<MessageKey>,
-    /// Those messages, on their way into the batch.
-    pub aside: Vec<Entry>,
-    /// Where they stand, until the window reaches them.
-    pub beside: Vec<Beside>,
     /// The highest order in the store or here.
     pub newest_order: i64,
     pub oldest_order: i64,

@@ -238,12 +238,6 @@ pub enum RunEvent {
         conversation: ConversationId,
         tool: Box<ToolCall>,
     },
-    /// A call ended that did not begin over this link and whose id says nothing: the oldest one of
-    /// its name that an earlier link saw begin is meant, if there is one.
-    ToolEnded {
-        conversation: ConversationId,
-        tool: Box<ToolCall>,
-    },
     /// A call that ended while the link was down. It stands behind the message `after`, as far as
     /// that is here, and is dated by it.
     ToolMissed {
@@ -344,9 +338,9 @@ pub enum SyncEvent {
     /// A fact under a name that only the driver reads; none removes it. It comes back in
     /// `Resume::facts` at the next start.
     Kept { name: String, value: Option<String> },
-    /// This device is new to the server, and what it was told so far is old news: reading begins
+    /// This device is new to the server, and what it was told so far is old news: reading began
     /// here. Comes before `Done`.
-    ReadingBegins,
+    ReadingBegan,
     /// Missed frames were all replayed. How many messages of them were new, the store knows.
     Done,
     /// The server lost its state: directory and history are loaded anew.

@@ -61,12 +61,14 @@ pub enum Write {
         conversation: ConversationId,
         entry: Box<Entry>,
     },
-    /// The same for a message that was missed, of which only the store knows where it belongs: a new
-    /// one stands before those at the end that say they were sent later.
+    /// The same for something that was missed, of which only the store knows where it belongs. A
+    /// message that is new stands before those at the end that say they were sent later, and behind
+    /// `after`; a call stands right behind `after` and the calls that follow that.
     Missed {
         account: AccountId,
         conversation: ConversationId,
         entry: Box<Entry>,
+        after: Option<RemoteId>,
     },
     /// Entries stand elsewhere now: the only write that changes the order of a known entry.
     Orders {

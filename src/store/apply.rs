@@ -181,9 +181,10 @@ fn apply_to_timeline(
             account,
             conversation,
             mut entry,
+            after,
         } => {
             let row = directory::row_for(connection, &account, &conversation)?;
-            late::place(connection, row, &mut entry)?;
+            late::place(connection, row, &mut entry, after.as_ref())?;
             let write = Write::Entry {
                 account,
                 conversation,

@@ -3,24 +3,26 @@
 
 use super::apply::Touched;
 use super::history::{find, put, read_row};
-use crate::domain::{EntryBody, ToolCallId, ToolStatus};
+use crate::domain::{Entry, EntryBody, ToolCallId, ToolStatus};
 use rusqlite::{Connection, params};
 
-/// A call that this row has already, with what the row knows and the newer report leaves out.
+/// The call that this row has already, with what a newer report says of it.
 pub(super) fn whole(
     connection: &Connection,
     row: i64,
     newer: &EntryBody,
-) -> rusqlite::Result<Option<EntryBody>> {
+) -> rusqlite::Result<Option<Entry>> {
     let EntryBody::Tool(newer) = newer else {
         return Ok(None);
     };
     let stored = read_row(connection, row)?;
-    let EntryBody::Tool(mut whole) = stored.body else {
-        return Ok(None);
-    };
-    whole.merge((**newer).clone());
-    Ok(Some(EntryBody::Tool(whole)))
+    Ok(stored.and_then(|mut stored| match &mut stored.body {
+        EntryBody::Tool(whole) => {
+            whole.merge((**newer).clone());
+            Some(stored)
+        }
+        _ => None,
+    }))
 }
 
 /// Renames a call. When it is here by both names, the row of the first one stays, with all that is
@@ -37,14 +39,17 @@ pub(super) fn rekey(
         return Ok(());
     };
     if let Some(new) = new {
-        let (mut whole, newer) = (read_row(connection, old)?, read_row(connection, new)?);
-        if let (EntryBody::Tool(whole), EntryBody::Tool(newer)) = (&mut whole.body, newer.body) {
-            whole.merge(*newer);
-        }
+        let both = read_row(connection, old)?.zip(read_row(connection, new)?);
         connection
             .prepare_cached("DELETE FROM entry WHERE id = ?1")?
             .execute([new])?;
-        put(connection, conversation, &whole, &mut Touched::default())?;
+        if let Some((mut whole, newer)) = both {
+            if let (EntryBody::Tool(whole), EntryBody::Tool(newer)) = (&mut whole.body, newer.body)
+            {
+                whole.merge(*newer);
+            }
+            put(connection, conversation, &whole, &mut Touched::default())?;
+        }
     }
     connection
         .prepare_cached("UPDATE entry SET call = ?2 WHERE id = ?1")?
@@ -61,7 +66,9 @@ pub(super) fn lose(
     let Some(id) = find(connection, conversation, "call = ?2", call.as_str())? else {
         return Ok(());
     };
-    let mut lost = read_row(connection, id)?;
+    let Some(mut lost) = read_row(connection, id)? else {
+        return Ok(());
+    };
     match &mut lost.body {
         EntryBody::Tool(tool) if tool.status == ToolStatus::Running => {
             tool.status = ToolStatus::Cancelled;

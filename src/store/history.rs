@@ -1,8 +1,8 @@
 //! Entries of conversations: adding, replacing, deleting, and windows on them by order.
 //!
 //! Which row an incoming entry replaces: the one with its key; else, for a message, the one with
-//! its remote id; else, for a tool, the one with its call id, and for the end of a run, the one of the
-//! run. The row keeps key and order. What two programs wrote of one thing meets in `meeting`. When
+//! its remote id; else, for a tool, the one with its call id, with which it is merged (`calls`), and
+//! for the end of a run, the one of the run. The row keeps key and order. What two programs wrote of one thing meets in `meeting`. When
 //! key and id lead to two rows, the one with the key stays and the other goes: an echo came in
 //! before the program knew that it was one. Own messages that another run of the program wrote are
 //! found in `own`. A message never loses its id again.
@@ -23,7 +23,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::borrow::Cow;
 
 pub(super) const MESSAGE: i64 = 0;
-const TOOL: i64 = 1;
+pub(super) const TOOL: i64 = 1;
 pub(super) const RUN_ENDED: i64 = 2;
 const GAP: i64 = 3;
 const DELETED: i64 = 4;
@@ -171,9 +171,13 @@ pub(super) fn put(
         Some(id) => calls::whole(connection, id, &entry.body)?,
         None => None,
     };
-    if let Some(body) = &merged {
-        row = EntryRow::new(body)?;
+    if let Some(known) = &merged {
+        row = EntryRow::new(&known.body)?;
     }
+    // A call that is merged is dated by what was written first.
+    let seen_at_ms = merged
+        .as_ref()
+        .map_or(entry.seen_at_ms, |known| known.seen_at_ms);
     let renamed = match entry.message().filter(|_| by_id.is_none()) {
         Some(message) => meeting::renamed(connection, conversation, message)?,
         None => None,
@@ -222,7 +226,7 @@ pub(super) fn put(
                 row.text,
                 row.reply_to,
                 row.rest,
-                entry.seen_at_ms,
+                seen_at_ms,
             ])?;
         return Ok(());
     }
@@ -388,10 +392,13 @@ pub(super) fn rekey(
     Ok(())
 }
 
-pub(super) fn read_row(connection: &Connection, id: i64) -> rusqlite::Result<Entry> {
-    connection
-        .prepare_cached(&format!("SELECT {COLUMNS} FROM entry WHERE id = ?1"))?
-        .query_row([id], entry)
+/// The entry of a row; none when it cannot be read.
+pub(super) fn read_row(connection: &Connection, id: i64) -> rusqlite::Result<Option<Entry>> {
+    readable(
+        connection
+            .prepare_cached(&format!("SELECT {COLUMNS} FROM entry WHERE id = ?1"))?
+            .query_row([id], entry),
+    )
 }
 
 fn merge_into(
@@ -403,7 +410,9 @@ fn merge_into(
     let key: i64 = connection
         .prepare_cached("SELECT key FROM entry WHERE id = ?1")?
         .query_row([old], |row| row.get(0))?;
-    let mut taken = read_row(connection, new)?;
+    let Some(mut taken) = read_row(connection, new)? else {
+        return Ok(());
+    };
     taken.key = MessageKey(key.cast_unsigned());
     connection
         .prepare_cached("DELETE FROM entry WHERE id = ?1")?

@@ -11,7 +11,7 @@
 use super::apply::{Applied, apply};
 use super::audit::Log;
 use super::{StoreError, database, history, look, sidecar, unsent};
-use crate::domain::{Committed, Durability, Found, Lookup, Write};
+use crate::domain::{Committed, Durability, Found, Lookup, MessageKey, Write};
 use crate::text::SafeText;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::collections::VecDeque;
@@ -262,15 +262,26 @@ impl Worker {
     /// What the person wrote or decided is small and exists nowhere else: where there is no room for
     /// a whole batch there may still be room for that. It is written again with its batch.
     fn save_precious(&mut self, batches: &[Vec<Write>]) {
+        let dropped: Vec<MessageKey> = batches
+            .iter()
+            .flatten()
+            .filter_map(|write| match write {
+                Write::OutboxGone { key } => Some(*key),
+                _ => None,
+            })
+            .collect();
         let precious: Vec<Write> = batches
             .iter()
             .flatten()
             .filter(|write| {
+                // An entry that goes with its row.
+                if let Write::EntriesGone { keys, .. } = write {
+                    return keys.iter().all(|key| dropped.contains(key));
+                }
                 matches!(
                     write,
                     Write::Outbox(_)
                         | Write::OutboxGone { .. }
-                        | Write::EntriesGone { .. }
                         | Write::Draft { .. }
                         | Write::Answering { .. }
                         | Write::AnswerGone { .. }

@@ -1089,8 +1089,7 @@ fn topic_line(topic: &Topic) -> String {
             RunEvent::Active { conversation } => {
                 format!("run of {} is active", conversation.as_str())
             }
-            RunEvent::ToolChanged { conversation, tool }
-            | RunEvent::ToolEnded { conversation, tool } => {
+            RunEvent::ToolChanged { conversation, tool } => {
                 format!("tool {} {}", conversation.as_str(), tool_line(tool))
             }
             RunEvent::ToolMissed {
@@ -1240,7 +1239,7 @@ fn topic_line(topic: &Topic) -> String {
         }
         Topic::Sync(event) => match event {
             SyncEvent::Kept { name, value } => format!("keep {name}={value:?}"),
-            SyncEvent::ReadingBegins => "reading begins".to_owned(),
+            SyncEvent::ReadingBegan => "reading began".to_owned(),
             SyncEvent::Done => "synced".to_owned(),
             SyncEvent::ServerLostState => "server lost its state".to_owned(),
         },

@@ -459,7 +459,7 @@ fn what_a_new_device_is_told_first_is_read_already() {
         provenance(),
         upserted_in("side", agent("m1", "from last week")),
     );
-    desk.live(Topic::Sync(SyncEvent::ReadingBegins));
+    desk.live(Topic::Sync(SyncEvent::ReadingBegan));
     desk.live(Topic::Sync(SyncEvent::Done));
     assert_eq!(unread(&desk, "side"), Unread::None);
     desk.live(upserted_in("side", agent("m2", "from now")));

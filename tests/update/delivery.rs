@@ -554,3 +554,21 @@ fn a_message_dropped_while_the_disk_is_full_does_not_come_back_with_the_window()
     assert!(desk.lines().is_empty(), "{:?}", desk.lines());
     assert_eq!(desk.stored("main").len(), 1, "the disk could not be told");
 }
+
+#[test]
+fn a_message_that_went_back_into_the_queue_stays_in_sight_once_it_is_sent() {
+    let mut desk = Desk::new();
+    desk.send("hello");
+    let command = desk.sending("hello");
+    desk.outcome(command, refused(RefusalCode::RateLimited, "slow down"));
+    desk.take_commands();
+    desk.pass(5_000);
+    let command = desk.sending("hello");
+    desk.outcome(command, done());
+    // The window is forgotten and read again.
+    desk.here_mut().timeline.is_loaded = false;
+    desk.here_mut().timeline.entries.clear();
+    desk.focus("side");
+    desk.focus("main");
+    assert_eq!(desk.lines(), ["you: hello [accepted]"]);
+}

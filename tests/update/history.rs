@@ -796,10 +796,24 @@ fn what_an_earlier_start_saw_live_stands_behind_what_it_missed() {
             }),
         );
     }
+    let mut call = ToolCall::new("a2/0/terminal".into(), "terminal".into());
+    call.status = ToolStatus::Completed;
+    let call = RunEvent::ToolMissed {
+        conversation: id("main"),
+        tool: Box::new(call),
+        after: Some("a2".into()),
+        at_ms: None,
+    };
+    let provenance = Provenance::Replayed {
+        cursor: "1".into(),
+        was_announced: false,
+    };
+    desk.topic(provenance, Topic::Run(call));
     let wanted = [
         "agent: long before",
         "you: from another device",
         "agent: its answer",
+        "tool terminal completed",
         "agent: seen live while catching up",
     ];
     assert_eq!(desk.stored("main"), wanted);
@@ -835,4 +849,72 @@ fn an_answer_that_was_cut_stands_behind_what_was_missed_before_it() {
     let wanted = ["agent: Before the question.", "agent: After the question."];
     assert_eq!(desk.lines(), wanted);
     assert_eq!(desk.stored("main"), wanted);
+}
+
+#[test]
+fn any_number_of_missed_messages_stands_before_the_answer_that_streams() {
+    for is_open in [true, false] {
+        let mut desk = Desk::new();
+        if !is_open {
+            desk.focus("side");
+            desk = Desk::on(desk.store.clone(), 2);
+        }
+        desk.pass(60_000);
+        desk.live(Topic::Link(LinkEvent::Changed(LinkState::Syncing)));
+        let sent = desk.now.wall_ms - 30_000;
+        desk.live(started("r1", None));
+        desk.live(patched("z", "Half an ans"));
+        let mut wanted = Vec::new();
+        for n in 0..60 {
+            let provenance = || Provenance::Replayed {
+                cursor: "1".into(),
+                was_announced: false,
+            };
+            // In the order of the cursor, whatever their times say.
+            let message = IncomingMessage {
+                sent_at_ms: Some(sent - n % 7),
+                ..said(&format!("a{n}"), Author::Assistant, &format!("missed {n}"))
+            };
+            desk.topic(provenance(), upserted(message));
+            let mut call = ToolCall::new(format!("a{n}/0/terminal").into(), "terminal".into());
+            call.status = ToolStatus::Completed;
+            let call = RunEvent::ToolMissed {
+                conversation: id("main"),
+                tool: Box::new(call),
+                after: Some(format!("a{n}").into()),
+                at_ms: Some(sent),
+            };
+            desk.topic(provenance(), Topic::Run(call));
+            wanted.push(format!("agent: missed {n}"));
+            wanted.push("tool terminal completed".to_owned());
+        }
+        desk.live(ended("z", Some("Half an answer.")));
+        wanted.push("agent: Half an answer.".to_owned());
+        assert_eq!(desk.stored("main"), wanted, "open: {is_open}");
+        desk.focus("main");
+        assert_eq!(desk.lines(), wanted, "open: {is_open}");
+    }
+}
+
+#[test]
+fn the_answer_to_a_message_stands_below_it_though_our_clock_is_ahead() {
+    let mut desk = Desk::new();
+    desk.send("mine");
+    desk.focus("side");
+    desk.disconnect();
+    desk.live(Topic::Link(LinkEvent::Changed(LinkState::Syncing)));
+    let provenance = Provenance::Replayed {
+        cursor: "1".into(),
+        was_announced: false,
+    };
+    let sent_at_ms = Some(desk.now.wall_ms - 300_000);
+    desk.topic(
+        provenance,
+        upserted(IncomingMessage {
+            sent_at_ms,
+            ..said("a1", Author::Assistant, "its answer")
+        }),
+    );
+    let lines = desk.stored("main");
+    assert_eq!(lines.last().map(String::as_str), Some("agent: its answer"));
 }

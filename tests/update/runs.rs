@@ -250,12 +250,12 @@ fn the_end_of_a_call_that_an_earlier_link_saw_begin_is_no_second_call() {
     desk.disconnect();
     desk.pass(2_000);
     desk.connect();
-    let mut ended = ToolCall::new("a1/0/terminal".into(), "terminal".into());
-    ended.status = ToolStatus::Completed;
-    desk.live(Topic::Run(RunEvent::ToolEnded {
+    desk.live(Topic::Run(RunEvent::ToolRekeyed {
         conversation: id("main"),
-        tool: Box::new(ended),
+        from: "turn/1".into(),
+        to: "a1/0/terminal".into(),
     }));
+    desk.live(tool("a1/0/terminal", "terminal", ToolStatus::Completed));
     assert_eq!(desk.lines(), ["tool terminal completed"]);
     assert_eq!(desk.stored("main"), desk.lines());
 }
@@ -511,28 +511,27 @@ fn leaving_says_what_ends_with_the_program_and_writes_down_that_it_did() {
 
 #[test]
 fn a_call_that_ends_after_a_restart_is_one_with_what_was_seen_of_it_before() {
-    let mut desk = Desk::new();
-    desk.live(started("r1", None));
-    let mut call = ToolCall::new("turn/1".into(), SafeText::label("terminal"));
-    call.preview = SafeText::label("make all");
-    desk.live(Topic::Run(RunEvent::ToolChanged {
-        conversation: id("main"),
-        tool: Box::new(call),
-    }));
-    let store = desk.store.clone();
     for is_open in [true, false] {
-        let mut desk = Desk::on(store.clone(), 2 + u64::from(is_open));
+        let mut desk = Desk::new();
+        desk.live(started("r1", None));
+        let mut call = ToolCall::new("turn/1".into(), SafeText::label("terminal"));
+        call.preview = SafeText::label("make all");
+        desk.live(Topic::Run(RunEvent::ToolChanged {
+            conversation: id("main"),
+            tool: Box::new(call),
+        }));
         if !is_open {
             desk.focus("side");
         }
+        let mut desk = Desk::on(desk.store.clone(), 2);
         desk.connect();
-        let mut ended = ToolCall::new("u1/0/terminal".into(), SafeText::label("terminal"));
-        ended.status = ToolStatus::Failed;
         let rekeyed = RunEvent::ToolRekeyed {
             conversation: id("main"),
             from: "turn/1".into(),
             to: "u1/0/terminal".into(),
         };
+        let mut ended = ToolCall::new("u1/0/terminal".into(), SafeText::label("terminal"));
+        ended.status = ToolStatus::Failed;
         let missed = RunEvent::ToolMissed {
             conversation: id("main"),
             tool: Box::new(ended),
@@ -557,6 +556,27 @@ fn a_call_that_ends_after_a_restart_is_one_with_what_was_seen_of_it_before() {
                 EntryBody::Tool(call) => Some(call.preview.as_str().to_owned()),
                 _ => None,
             });
-        assert_eq!(kept.as_deref(), Some("make all"));
+        assert_eq!(kept.as_deref(), Some("make all"), "open: {is_open}");
+    }
+}
+
+#[test]
+fn a_call_of_an_earlier_start_that_is_lost_ends_unless_it_has_ended() {
+    for (status, wanted) in [
+        (ToolStatus::Running, "tool terminal cancelled"),
+        (ToolStatus::Completed, "tool terminal completed"),
+    ] {
+        let mut desk = Desk::new();
+        desk.live(tool("turn/1", "terminal", status));
+        desk.focus("side");
+        let mut desk = Desk::on(desk.store.clone(), 2);
+        desk.connect();
+        desk.live(Topic::Run(RunEvent::ToolLost {
+            conversation: id("main"),
+            tool: "turn/1".into(),
+        }));
+        assert_eq!(desk.stored("main"), [wanted]);
+        desk.focus("main");
+        assert_eq!(desk.lines(), [wanted]);
     }
 }

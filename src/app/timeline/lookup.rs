@@ -128,6 +128,11 @@ impl Timeline {
         self.gone.drain(..extra);
     }
 
+    /// The entry is here again: a message that went back into the queue is sent.
+    pub fn come_back(&mut self, key: MessageKey) {
+        self.gone.retain(|known| *known != key);
+    }
+
     pub(super) fn is_buried(&self, remote: Option<&RemoteId>) -> bool {
         remote.is_some_and(|remote| self.buried.contains(remote))
     }

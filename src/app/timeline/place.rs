@@ -1,11 +1,12 @@
 //! Places of entries: orders that fit between neighbours, and neighbours that move apart.
 
 use super::{Merger, Slot, set_order};
-use crate::app::state::Beside;
-use crate::domain::{Author, Entry, EntryBody, MessageKey, MessageSort, ORDER_STEP, RemoteId};
+use crate::domain::{Author, Entry, EntryBody, MessageKey, MessageSort, Moment, ORDER_STEP};
 
 /// How far back a missed message looks for its place.
 const LATE: usize = 200;
+/// So much of the room before what came later is left for what is still missed.
+const MORE: i64 = 1024;
 
 impl Merger<'_> {
     /// The order of the next entry at the end.
@@ -19,6 +20,7 @@ impl Merger<'_> {
     /// Adds an entry that the window does not reach.
     pub(super) fn add_to_tail(&mut self, mut entry: Entry, order: i64) {
         set_order(&mut entry, order);
+        self.timeline.come_back(entry.key);
         self.changes.written.insert(entry.key);
         self.changes.is_visible = true;
         self.timeline.tail.push(entry);
@@ -28,6 +30,7 @@ impl Merger<'_> {
     pub fn append(&mut self, mut entry: Entry) -> Slot {
         let order = self.next_order();
         set_order(&mut entry, order);
+        self.timeline.come_back(entry.key);
         self.changes.written.insert(entry.key);
         self.changes.is_visible = true;
         if entry
@@ -46,20 +49,31 @@ impl Merger<'_> {
     }
 
     /// Whether an entry came after a message that was missed and sent at this time: it says so, or it
-    /// began over the present link. None when that does not show.
+    /// began over the present link. What was caught up on before it did not. None when that does not
+    /// show, as with messages of ours that only our own clock has dated.
     fn came_later(&self, entry: &Entry, sent_ms: i64) -> Option<bool> {
-        let is_of_now =
-            match &entry.body {
-                EntryBody::Message(message) => match message.sent_at_ms {
-                    Some(at) => return Some(at > sent_ms),
-                    None => message.is_streaming && entry.seen_at_ms >= self.link_since.wall_ms,
-                },
-                EntryBody::Tool(_) => self.timeline.live_calls.iter().any(|(key, since)| {
-                    *key == entry.key && since.mono_ms >= self.link_since.mono_ms
-                }),
-                _ => false,
-            };
-        is_of_now.then_some(true)
+        let is_of_now = |at: &Moment| at.mono_ms >= self.link_since.mono_ms;
+        match &entry.body {
+            EntryBody::Message(message) => {
+                let caught_up = self.timeline.caught_up.as_ref();
+                let is_last = caught_up.is_some_and(|(remote, at)| {
+                    message.remote.as_ref() == Some(remote) && is_of_now(at)
+                });
+                match message.sent_at_ms {
+                    _ if is_last => Some(false),
+                    Some(_) if message.remote.is_none() => None,
+                    Some(at) => Some(at > sent_ms),
+                    None => (message.is_streaming && entry.seen_at_ms >= self.link_since.wall_ms)
+                        .then_some(true),
+                }
+            }
+            EntryBody::Tool(_) => {
+                let mut live = self.timeline.live_calls.iter();
+                live.any(|(key, at)| *key == entry.key && is_of_now(at))
+                    .then_some(true)
+            }
+            _ => None,
+        }
     }
 
     /// Where a message that was missed stands among those that came in since: before messages that
@@ -107,16 +121,14 @@ impl Merger<'_> {
     pub fn order_among_later(&self, entry: &Entry) -> Option<i64> {
         let sent = entry.message()?.sent_at_ms?;
         let timeline = &*self.timeline;
-        let window = match timeline.is_at_newest() {
-            true => &timeline.entries[timeline.entries.len().saturating_sub(LATE)..],
+        let window: &[Entry] = match timeline.is_at_newest() {
+            true => &timeline.entries,
             false => &[],
         };
         let here = window.iter().chain(&timeline.tail);
         let here = here.map(|other| (other.order, self.came_later(other, sent)));
-        let beside = timeline.beside.iter().map(|other| {
-            let is_later = other.sent_at_ms.map(|at| at > sent);
-            (other.order, is_later)
-        });
+        // They were caught up on before this one.
+        let beside = timeline.unshown.iter().map(|order| (*order, Some(false)));
         let mut places: Vec<(i64, Option<bool>)> = here.chain(beside).collect();
         places.sort_unstable();
         let mut place = None;
@@ -133,36 +145,9 @@ impl Merger<'_> {
             Some((before, _)) => (*before).max(after - ORDER_STEP),
             None => after - ORDER_STEP,
         };
-        let order = before + (after - before) / 2;
-        (order > before && order < after).then_some(order)
-    }
-
-    /// An order right behind this message and the calls that follow it, where the window does not
-    /// hold it; none when nothing else follows.
-    pub(super) fn order_behind(&self, message: &RemoteId) -> Option<i64> {
-        let beside = &self.timeline.beside;
-        let mut before = match self.timeline.find_remote(message) {
-            Some(slot) => self.timeline.at(slot)?.order,
-            None => {
-                let is_it = |other: &&Beside| other.remote.as_ref() == Some(message);
-                beside.iter().find(is_it)?.order
-            }
-        };
-        let tail = self.timeline.tail.iter();
-        let mut behind: Vec<(i64, bool)> = tail
-            .map(|other| (other.order, matches!(other.body, EntryBody::Tool(_))))
-            .chain(beside.iter().map(|other| (other.order, false)))
-            .filter(|(order, _)| *order > before)
-            .collect();
-        behind.sort_unstable();
-        for (after, is_call) in behind {
-            if !is_call {
-                let order = before + (after - before) / 2;
-                return (order > before).then_some(order);
-            }
-            before = after;
-        }
-        None
+        // More of them follow, each behind the one before.
+        let order = before + ((after - before) / MORE).max(1);
+        (order < after).then_some(order)
     }
 
     /// Inserts entries into the window so that they stand before what is at `index` now. Their
@@ -171,6 +156,9 @@ impl Merger<'_> {
         let count = entries.len() as i64;
         if count == 0 {
             return;
+        }
+        for entry in &entries {
+            self.timeline.come_back(entry.key);
         }
         let index = index.min(self.timeline.entries.len());
         if index == self.timeline.entries.len() && self.timeline.is_at_newest() {

@@ -1,10 +1,12 @@
 //! Calls of tools and ends of runs in a timeline.
 
-use super::{Merger, Slot};
+use super::{Merger, Slot, set_order};
 use crate::domain::{
     Entry, EntryBody, MessageKey, RemoteId, RunId, RunOutcome, ToolCall, ToolCallId, ToolStatus,
 };
 
+/// Entries written without being shown whose orders are remembered.
+const UNSHOWN: usize = 512;
 /// Calls seen live that are remembered as such.
 const LIVE: usize = 128;
 
@@ -56,10 +58,17 @@ impl Merger<'_> {
             seen_at_ms: at_ms.unwrap_or(self.now.wall_ms),
             body: EntryBody::Tool(Box::new(tool)),
         };
+        let is_at_newest = self.timeline.is_at_newest();
         let Some(Slot::Window(at)) = after.and_then(|remote| self.timeline.find_remote(remote))
         else {
-            match after.and_then(|remote| self.order_behind(remote)) {
-                Some(order) if !self.timeline.is_at_newest() => self.add_to_tail(entry, order),
+            match after {
+                // Only the store knows that message.
+                Some(after) if !is_at_newest || self.timeline.has_older => {
+                    let mut entry = entry;
+                    let order = self.next_order();
+                    set_order(&mut entry, order);
+                    self.set_aside(entry, Some(after.clone()));
+                }
                 _ => drop(self.append(entry)),
             }
             return;
@@ -75,6 +84,20 @@ impl Merger<'_> {
         } else {
             self.insert(place, vec![entry]);
         }
+    }
+
+    /// Has an entry written without being shown.
+    pub fn set_aside(&mut self, entry: Entry, after: Option<RemoteId>) {
+        let timeline = &mut *self.timeline;
+        let newest = timeline.newest_order.min(entry.order - 1);
+        timeline.aside_from = Some(timeline.aside_from.map_or(newest, |from| from.min(newest)));
+        // Only the store knows where a call comes to stand.
+        if entry.message().is_some() {
+            timeline.unshown.push(entry.order);
+            let extra = timeline.unshown.len().saturating_sub(UNSHOWN);
+            timeline.unshown.drain(..extra);
+        }
+        timeline.aside.push((entry, after));
     }
 
     /// A run that was thought to be over goes on: its line goes, and these calls run again.

@@ -250,7 +250,7 @@ pub(in crate::app) fn join(
         timeline.oldest_order = first.order;
     }
     if timeline.is_at_newest() {
-        timeline.beside.clear();
+        timeline.unshown.clear();
     }
     join_tail(timeline);
 }
@@ -302,6 +302,15 @@ fn keep_ticks(entry: &mut Entry, stored: &Entry) {
     }
 }
 
+/// A call keeps what only the store knows of it.
+fn keep_call(entry: &mut Entry, stored: &Entry) {
+    if let (EntryBody::Tool(newer), EntryBody::Tool(known)) = (&mut entry.body, &stored.body) {
+        let mut whole = known.clone();
+        whole.merge((**newer).clone());
+        *newer = whole;
+    }
+}
+
 /// Lets entries of the tail take their place in the window: all of them when it reaches the newest
 /// entry, else those that are in it already.
 pub(in crate::app) fn join_tail(timeline: &mut Timeline) {
@@ -316,6 +325,7 @@ pub(in crate::app) fn join_tail(timeline: &mut Timeline) {
                 let known = &mut timeline.entries[index];
                 take_name(&mut entry, known);
                 keep_ticks(&mut entry, known);
+                keep_call(&mut entry, known);
                 *known = entry;
             }
             None if !timeline.has_newer => {

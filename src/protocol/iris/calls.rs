@@ -10,7 +10,7 @@
 
 use super::Iris;
 use super::frames::{ToolEnd, ToolProgress, ToolStart};
-use super::lanes::{Begun, Call};
+use super::running::{Begun, Call};
 use super::turns::Sign;
 use crate::domain::{
     ConversationId, Moment, RunEvent, RunId, SyncEvent, TimelineEvent, ToolCall, ToolCallId,
@@ -44,7 +44,7 @@ impl Iris {
             Sign::Amid
         };
         let run = self.begin_turn(now, &conversation, sign);
-        let id = self.new_call(&conversation, run.as_ref(), tool.index, &tool.name);
+        let id = self.new_call(now, &conversation, run.as_ref(), tool.index, &tool.name);
         let mut call = ToolCall::new(id, SafeText::label(&tool.name));
         call.run = run;
         call.preview = if tool.preview.trim().is_empty() {
@@ -65,12 +65,19 @@ impl Iris {
     /// A stand-in for the id that the call gets when it ends.
     fn new_call(
         &mut self,
+        now: Moment,
         conversation: &ConversationId,
         run: Option<&RunId>,
         index: i64,
         name: &str,
     ) -> ToolCallId {
         let link = self.session.link;
+        // Once everything missed is here, another call of this index is over.
+        if !self.session.is_syncing() {
+            let lane = self.lanes.lane(conversation);
+            let left = lane.outdate_begun(Some(index), i64::MIN);
+            self.tell_left(conversation, left);
+        }
         let lane = self.lanes.lane(conversation);
         lane.tool_count += 1;
         let run = run.map_or("turn", RunId::as_str);
@@ -81,6 +88,7 @@ impl Iris {
             name: name.to_owned(),
             id: id.clone(),
             link,
+            at_ms: now.wall_ms,
         });
         id
     }
@@ -100,6 +108,7 @@ impl Iris {
             .lane(&conversation)
             .tools
             .contains_key(&tool.index);
+        self.lanes.lane(&conversation).is_doubtful &= !is_known;
         let sign = if is_known { Sign::Typing } else { Sign::Amid };
         let run = self.begin_turn(now, &conversation, sign);
         let link = self.session.link;
@@ -110,8 +119,9 @@ impl Iris {
             .tools
             .get(&tool.index)
             .cloned();
-        let id = known
-            .unwrap_or_else(|| self.new_call(&conversation, run.as_ref(), tool.index, &tool.name));
+        let id = known.unwrap_or_else(|| {
+            self.new_call(now, &conversation, run.as_ref(), tool.index, &tool.name)
+        });
         let mut call = ToolCall::new(id, SafeText::label(&tool.name));
         call.run = run;
         call.note = SafeText::label(&tool.note);
@@ -199,14 +209,7 @@ impl Iris {
             }));
             return;
         }
-        if has_begun_here {
-            self.tell_tool(&conversation, call);
-        } else {
-            self.say(Topic::Run(RunEvent::ToolEnded {
-                conversation: conversation.clone(),
-                tool: Box::new(call),
-            }));
-        }
+        self.tell_tool(&conversation, call);
         self.touch(now, &conversation, None);
         self.check_turn(now, &conversation);
     }
@@ -298,13 +301,20 @@ impl Iris {
     /// more.
     pub(super) fn cover_calls(&mut self) {
         let link = self.session.link;
-        for lane in self.lanes.lanes.values_mut() {
+        let mut ended = Vec::new();
+        for (conversation, lane) in &mut self.lanes.lanes {
             for call in &mut lane.calls {
                 if call.link < link && !call.is_covered {
                     call.is_covered = true;
                     lane.has_new_calls = true;
+                    // A kill may have kept the end of it from the store.
+                    let from = call.from.take_if(|_| call.link == 0);
+                    ended.extend(from.map(|from| (conversation.clone(), from)));
                 }
             }
+        }
+        for (conversation, from) in ended {
+            self.tell_left(&conversation, vec![from]);
         }
     }
 

@@ -24,7 +24,7 @@ const ASKED_FOR: Duration = Duration::from_secs(15);
 /// The text before a question ends at most so long after it.
 const LEADS_UP_MS: i64 = 1_000;
 /// No gateway waits longer for an answer.
-const LONGEST_WAIT_MS: i64 = 3_600_000;
+pub(super) const LONGEST_WAIT_MS: i64 = 3_600_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {

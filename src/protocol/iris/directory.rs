@@ -211,16 +211,18 @@ impl Iris {
         self.directory
             .known
             .retain(|_, info| info.parent.as_ref() != Some(gone));
-        let lane = self.lanes.lane(gone);
-        let kept = [
-            (CALLS, lane.kept_calls().is_some()),
-            (BEGUN, lane.kept_begun().is_some()),
-        ];
-        for (what, _) in kept.into_iter().filter(|(_, is_kept)| *is_kept) {
-            self.say(Topic::Sync(SyncEvent::Kept {
-                name: format!("{what}{}", gone.as_str()),
-                value: None,
-            }));
+        for id in self.lanes.with_threads(gone) {
+            let lane = self.lanes.lane(&id);
+            let kept = [
+                (CALLS, lane.kept_calls().is_some()),
+                (BEGUN, lane.kept_begun().is_some()),
+            ];
+            for (what, _) in kept.into_iter().filter(|(_, is_kept)| *is_kept) {
+                self.say(Topic::Sync(SyncEvent::Kept {
+                    name: format!("{what}{}", id.as_str()),
+                    value: None,
+                }));
+            }
         }
         self.lanes.forget(gone);
         self.decisions.forget(gone);

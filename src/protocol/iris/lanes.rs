@@ -5,12 +5,13 @@
 use super::Iris;
 use super::calls::{BEGUN, CALLS};
 use super::missed::Missed;
+use super::running::{Begun, Call};
 use crate::domain::{CommandId, ConversationId, Moment, RemoteId, RunId, ToolCallId};
 use crate::protocol::Resume;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Ended messages of a lane that are remembered, so that late updates are ignored.
-const ENDED_LIMIT: usize = 64;
+pub(super) const ENDED_LIMIT: usize = 64;
 /// Lanes whose last message is kept over a restart.
 const ANCHOR_LIMIT: usize = 200;
 /// Messages of ours that are remembered.
@@ -59,30 +60,6 @@ impl Lost {
     }
 }
 
-/// A call that ended, as a replay of its end recognises it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Call {
-    pub(super) id: ToolCallId,
-    /// What its end said.
-    pub(super) print: String,
-    /// The id that it had while it ran.
-    pub(super) from: Option<ToolCallId>,
-    /// The link it was seen over.
-    pub(super) link: u64,
-    /// A replay repeated it, or came by without it: no other one will.
-    pub(super) is_covered: bool,
-}
-
-/// A call that was seen to begin and not to end.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Begun {
-    pub(super) index: i64,
-    pub(super) name: String,
-    pub(super) id: ToolCallId,
-    /// The link it was seen over; 0 for one of an earlier start of the program.
-    pub(super) link: u64,
-}
-
 /// What is going on in a lane.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
@@ -99,7 +76,7 @@ pub(super) struct Lane {
     /// They differ from what is kept.
     pub(super) has_new_calls: bool,
     /// Calls that have not ended, those of an earlier start of the program among them.
-    begun: VecDeque<Begun>,
+    pub(super) begun: VecDeque<Begun>,
     /// They differ from what is kept.
     pub(super) has_new_begun: bool,
     /// What an earlier link left running shows itself until then.
@@ -118,6 +95,8 @@ pub(super) struct Lane {
     pub(super) activity: u64,
     /// After a lost link what was open gets so long to show a sign of life.
     pub(super) grace_until: Option<Moment>,
+    /// It does not show yet whether the turn that a restart of the gateway cut goes on.
+    pub(super) is_doubtful: bool,
     /// A turn without `typing off` does not end before.
     pub(super) hold_until: Option<Moment>,
     /// The last word on typing was that it is over.
@@ -165,138 +144,6 @@ impl Lane {
         let is_late = self.unanswered > 0;
         self.unanswered = self.unanswered.saturating_sub(1);
         is_late
-    }
-
-    /// Remembers a finished call.
-    pub(super) fn remember_call(&mut self, call: Call) {
-        if self.calls.len() >= ENDED_LIMIT {
-            self.calls.pop_front();
-        }
-        self.has_new_calls |= !call.is_covered;
-        self.calls.push_back(call);
-    }
-
-    /// What is still to be recognised of the finished calls, as one text; none when there is
-    /// nothing.
-    pub(super) fn kept_calls(&self) -> Option<String> {
-        let calls: Vec<Vec<&str>> = self
-            .calls
-            .iter()
-            .filter(|call| !call.is_covered)
-            .map(|call| {
-                [call.id.as_str(), call.print.as_str()]
-                    .into_iter()
-                    .chain(call.from.as_ref().map(ToolCallId::as_str))
-                    .collect()
-            })
-            .collect();
-        if calls.is_empty() {
-            return None;
-        }
-        serde_json::to_string(&calls).ok()
-    }
-
-    /// An id that no other call of this lane has, made of what a replay of the end knows too.
-    pub(super) fn new_end_id(&self, index: i64, name: &str) -> ToolCallId {
-        let anchor = self.anchor.as_ref().map_or("start", RemoteId::as_str);
-        let first = format!("{anchor}/{index}/{name}");
-        let mut id = ToolCallId::from(first.as_str());
-        // An index counts anew in the next turn.
-        let mut again = 1;
-        while self.calls.iter().any(|call| call.id == id) {
-            again += 1;
-            id = ToolCallId::from(format!("{first}~{again}"));
-        }
-        id
-    }
-
-    /// Remembers a call that runs. Its index may stand for a call that was cut off, too.
-    pub(super) fn remember_begun(&mut self, call: Begun) {
-        self.begun
-            .retain(|known| known.index != call.index || known.link != call.link);
-        if self.begun.len() >= ENDED_LIMIT {
-            self.begun.pop_front();
-        }
-        self.begun.push_back(call);
-        self.has_new_begun = true;
-    }
-
-    /// A call gave a sign over this link.
-    pub(super) fn runs_on(&mut self, index: i64, link: u64) {
-        if let Some(id) = self.tools.get(&index)
-            && let Some(call) = self.begun.iter_mut().find(|call| call.id == *id)
-        {
-            call.link = link;
-        }
-    }
-
-    /// The call with this index that ends now: the one that was seen to begin last, else the oldest
-    /// one of this name.
-    pub(super) fn take_begun(&mut self, index: i64, name: &str) -> Option<Begun> {
-        let running = self.tools.remove(&index);
-        let place = match &running {
-            Some(id) => self.begun.iter().position(|call| call.id == *id),
-            None => self
-                .begun
-                .iter()
-                .position(|call| call.index == index && call.name == name),
-        };
-        if let Some(place) = place {
-            self.has_new_begun = true;
-            return self.begun.remove(place);
-        }
-        // It is remembered no more.
-        running.map(|id| Begun {
-            index,
-            name: name.to_owned(),
-            id,
-            link: u64::MAX,
-        })
-    }
-
-    /// The oldest call with this index and name that was seen to begin before a link.
-    pub(super) fn take_begun_before(&mut self, link: u64, index: i64, name: &str) -> Option<Begun> {
-        let is_it = |call: &Begun| call.link < link && call.index == index && call.name == name;
-        let place = self.begun.iter().position(is_it)?;
-        self.has_new_begun = true;
-        let call = self.begun.remove(place)?;
-        self.tools.retain(|_, id| *id != call.id);
-        Some(call)
-    }
-
-    /// Calls of earlier links that have not ended.
-    pub(super) fn begun_before(&self, link: u64) -> Vec<ToolCallId> {
-        self.begun
-            .iter()
-            .filter(|call| call.link < link)
-            .map(|call| call.id.clone())
-            .collect()
-    }
-
-    /// Forgets the calls that began over these links; they end no more.
-    pub(super) fn forget_begun(
-        &mut self,
-        links: impl std::ops::RangeBounds<u64>,
-    ) -> Vec<ToolCallId> {
-        let (gone, begun): (VecDeque<Begun>, VecDeque<Begun>) = std::mem::take(&mut self.begun)
-            .into_iter()
-            .partition(|call| links.contains(&call.link));
-        self.begun = begun;
-        self.has_new_begun |= !gone.is_empty();
-        gone.into_iter().map(|call| call.id).collect()
-    }
-
-    /// The calls that run, as one text; none when there is none.
-    pub(super) fn kept_begun(&self) -> Option<String> {
-        let calls: Vec<(i64, &str, &str)> = self
-            .begun
-            .iter()
-            .map(|call| (call.index, call.name.as_str(), call.id.as_str()))
-            .collect();
-        if calls.is_empty() {
-            return None;
-        }
-        serde_json::to_string(&calls).ok()
     }
 
     /// A message stands in line for a turn. The same one of ours does so once.
@@ -430,38 +277,9 @@ impl Lanes {
         }
         for (name, text) in &resume.facts {
             if let Some(lane) = name.strip_prefix(BEGUN) {
-                let begun: Vec<(i64, String, String)> =
-                    serde_json::from_str(text).unwrap_or_default();
-                let lane = lanes.lane(&ConversationId::from(lane));
-                for (index, name, id) in begun {
-                    let id = ToolCallId::from(id);
-                    lane.remember_begun(Begun {
-                        index,
-                        name,
-                        id,
-                        link: 0,
-                    });
-                }
-                lane.has_new_begun = false;
-                continue;
-            }
-            let Some(lane) = name.strip_prefix(CALLS) else {
-                continue;
-            };
-            let calls: Vec<Vec<String>> = serde_json::from_str(text).unwrap_or_default();
-            let lane = lanes.lane(&ConversationId::from(lane));
-            for call in calls {
-                let mut parts = call.into_iter();
-                let (Some(id), Some(print)) = (parts.next(), parts.next()) else {
-                    continue;
-                };
-                lane.remember_call(Call {
-                    id: ToolCallId::from(id),
-                    print,
-                    from: parts.next().map(ToolCallId::from),
-                    link: 0,
-                    is_covered: false,
-                });
+                lanes.lane(&ConversationId::from(lane)).restore_begun(text);
+            } else if let Some(lane) = name.strip_prefix(CALLS) {
+                lanes.lane(&ConversationId::from(lane)).restore_calls(text);
             }
         }
         lanes
@@ -502,18 +320,22 @@ impl Lanes {
         }
     }
 
-    pub(super) fn forget(&mut self, conversation: &ConversationId) {
-        self.lanes.remove(conversation);
-        self.parents.remove(conversation);
-        let threads: Vec<ConversationId> = self
+    /// A conversation and the threads of it.
+    pub(super) fn with_threads(&self, conversation: &ConversationId) -> Vec<ConversationId> {
+        let threads = self
             .parents
             .iter()
             .filter(|(_, parent)| parent.as_str() == conversation.as_str())
-            .map(|(thread, _)| thread.clone())
-            .collect();
-        for thread in threads {
-            self.lanes.remove(&thread);
-            self.parents.remove(&thread);
+            .map(|(thread, _)| thread.clone());
+        std::iter::once(conversation.clone())
+            .chain(threads)
+            .collect()
+    }
+
+    pub(super) fn forget(&mut self, conversation: &ConversationId) {
+        for gone in self.with_threads(conversation) {
+            self.lanes.remove(&gone);
+            self.parents.remove(&gone);
         }
     }
 
@@ -535,6 +357,7 @@ impl Lanes {
             lane.hold_until = None;
             lane.idle_until = None;
             lane.left_until = None;
+            lane.is_doubtful = false;
             lane.slash_at = None;
             lane.is_known = false;
             lane.carried = lane.open.clone();

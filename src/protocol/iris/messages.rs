@@ -383,6 +383,7 @@ impl Iris {
         }
         self.resume_message(&lane, &remote);
         let is_known = self.lanes.lane(&lane).open.contains(&remote);
+        self.lanes.lane(&lane).is_doubtful &= !is_known;
         let sign = if is_known { Sign::Typing } else { Sign::Amid };
         let run = self.begin_turn(now, &lane, sign);
         let is_new = self.lanes.lane(&lane).streams(&remote);

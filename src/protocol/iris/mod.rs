@@ -9,7 +9,8 @@
 //! - `history`: pages of history, deletion.
 //! - `turns`: runs, which the protocol does not state and which are inferred here; `missed`: which
 //!   messages have no answer yet when a link comes to stand.
-//! - `calls`: calls of tools, recognised when a replay repeats them; todos.
+//! - `calls`: calls of tools, recognised when a replay repeats them; todos; `running`: what is
+//!   remembered of them, also over a restart.
 //! - `decisions`: pickers, and approvals and questions that come as notifications; `answers`: how
 //!   they are answered, here and elsewhere.
 //! - `media`: one pull at a time; `upload`: one upload at a time.
@@ -17,7 +18,7 @@
 //! # Replay
 //! Live frames carry no cursor, so the replay after a drop may repeat what was seen live. What has
 //! a message id is recognised by it. A finished tool is recognised by what its end said, in the
-//! order of the lane (`calls`). Notifications are
+//! order of the lane (`calls`); one that was seen to begin, by its index and name. Notifications are
 //! recognised by their content, pickers by their id. Errors and search results of a replay answer
 //! nobody and are left out. Decisions of a replay open when it is over, and only if nothing came
 //! after them in their lane. What was open when the link was lost ends with a gateway that said it
@@ -62,6 +63,7 @@ mod media;
 mod messages;
 mod missed;
 mod refusals;
+mod running;
 mod sent;
 mod session;
 mod turns;

@@ -340,7 +340,7 @@ impl Iris {
         self.open_replayed_decisions(now);
         self.drop_ended_todos();
         if std::mem::take(&mut self.session.is_new) {
-            self.say(Topic::Sync(SyncEvent::ReadingBegins));
+            self.say(Topic::Sync(SyncEvent::ReadingBegan));
         }
         if std::mem::take(&mut self.session.is_new_kept) {
             self.say(Topic::Sync(SyncEvent::Kept {

@@ -13,8 +13,9 @@
 //! # Turns that were given up
 //! What was open when the link broke and gave no sign after it is reported as lost. When the same
 //! message, the same call, or the lane without a new message goes on all the same, that is taken
-//! back.
+//! back. When the lane works on without them and then rests, they were cut, and that stands.
 
+use super::decisions::LONGEST_WAIT_MS;
 use super::lanes::{Lost, Turn};
 use super::{Asked, Iris};
 use crate::domain::{
@@ -67,8 +68,12 @@ impl Iris {
         let lane = self.lanes.lane(conversation);
         // A gateway that restarted goes on with its turn at once or not at all, and what begins now
         // is for a message that came after it.
+        let was_doubtful = match sign {
+            Sign::Typing => false,
+            Sign::Beginning | Sign::Amid => std::mem::take(&mut lane.is_doubtful),
+        };
         let is_over = sign == Sign::Beginning
-            && lane.grace_until.is_some()
+            && was_doubtful
             && lane.turn.as_ref().is_some_and(|turn| turn.is_cut)
             && (!lane.waiting.is_empty() || lane.last_command.is_some());
         if is_over {
@@ -354,6 +359,7 @@ impl Iris {
             if let Some(turn) = &lane.turn {
                 let grace = if turn.is_cut { RESTART_GRACE } else { GRACE };
                 lane.grace_until = Some(now.after(grace));
+                lane.is_doubtful = turn.is_cut;
             }
         }
     }
@@ -410,9 +416,11 @@ impl Iris {
                 let link = self.session.link;
                 let lane = self.lanes.lane(&conversation);
                 lane.left_until = None;
-                // Their ends may come all the same: nobody types while somebody is asked.
+                // Their ends may come all the same: nobody types while somebody is asked. No
+                // gateway asks for longer than that.
                 if lane.turn.is_none() {
-                    let left = lane.begun_before(link);
+                    let mut left = lane.outdate_begun(None, now.wall_ms - LONGEST_WAIT_MS);
+                    left.extend(lane.begun_before(link));
                     self.tell_left(&conversation, left);
                 }
             }
@@ -450,6 +458,13 @@ impl Iris {
             open.into_iter().collect(),
             tools.into_values().collect(),
         );
+        let link = self.session.link;
+        let lane = self.lanes.lane(conversation);
+        let left = match turn.is_cut {
+            true => lane.forget_begun(..),
+            false => lane.begun_before(link),
+        };
+        self.tell_left(conversation, left);
         let outcome = match was_cut {
             true if turn.is_cut => restarted(),
             true => RunOutcome::Lost,
@@ -467,7 +482,7 @@ impl Iris {
     }
 
     /// Calls that an earlier link saw begin ended unseen, if at all.
-    fn tell_left(&mut self, conversation: &ConversationId, left: Vec<ToolCallId>) {
+    pub(super) fn tell_left(&mut self, conversation: &ConversationId, left: Vec<ToolCallId>) {
         self.keep_begun(conversation);
         for tool in left {
             self.say(Topic::Run(RunEvent::ToolLost {

@@ -142,15 +142,11 @@ impl OneShot<'_> {
             }
             // Calls before our run has begun are those of another one.
             RunEvent::ToolChanged { conversation, tool }
-            | RunEvent::ToolEnded { conversation, tool }
                 if self.is_here(conversation) && self.run.is_some() =>
             {
                 self.tracker.tool(tool, self.report);
             }
-            RunEvent::ToolChanged { conversation, .. }
-            | RunEvent::ToolEnded { conversation, .. }
-                if self.is_here(conversation) =>
-            {
+            RunEvent::ToolChanged { conversation, .. } if self.is_here(conversation) => {
                 self.beside.works();
             }
             RunEvent::ToolRekeyed { .. } => self.tracker.follow(event),
@@ -298,16 +294,13 @@ impl OneShot<'_> {
         let may_be_ours = self.beside.may_be_ours();
         let has_answer = self.beside.tell(&mut self.tracker, self.report) || may_be_ours;
         let outcome = self.beside.outcome().cloned();
-        let outcome = match outcome {
-            Some(RunOutcome::Completed) | None if !has_answer => {
-                self.ended = Some(Ended::RunFailed(
-                    "the run that was active ended, and none began for this message".into(),
-                ));
-                return;
-            }
-            Some(outcome) => outcome,
-            None => RunOutcome::Completed,
-        };
+        if !has_answer {
+            self.ended = Some(Ended::RunFailed(
+                "the run that was active ended, and none began for this message".into(),
+            ));
+            return;
+        }
+        let outcome = outcome.unwrap_or(RunOutcome::Completed);
         (self.report)(Report::Finished(&outcome));
         self.ended = Some(end_of(&outcome));
     }

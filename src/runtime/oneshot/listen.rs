@@ -235,7 +235,6 @@ impl Ears<'_> {
                 self.tell(engine, account, Some(conversation), is_replayed, report);
             }
             RunEvent::ToolChanged { conversation, tool }
-            | RunEvent::ToolEnded { conversation, tool }
             | RunEvent::ToolMissed {
                 conversation, tool, ..
             } => {
