@@ -105,14 +105,14 @@ impl Merger<'_> {
         let Some(sent) = entries[at].message().and_then(|message| message.sent_at_ms) else {
             return;
         };
-        let behind = entries.iter().enumerate().skip(at + 1).take(LATE);
-        let earlier = behind.filter(|(_, other)| {
+        let end = entries.len().min(at + 1 + LATE);
+        let last = entries[at + 1..end].iter().rposition(|other| {
             other.message().is_some_and(|message| {
                 message.author != Author::User && message.sent_at_ms.is_some_and(|at| at < sent)
             })
         });
-        if let Some((last, _)) = earlier.last() {
-            self.move_to(key, last + 1);
+        if let Some(last) = last {
+            self.move_to(key, at + 1 + last + 1);
         }
     }
 
