@@ -103,22 +103,13 @@ impl Iris {
             return;
         }
         self.resume_call(&conversation, tool.index);
-        let is_known = self
-            .lanes
-            .lane(&conversation)
-            .tools
-            .contains_key(&tool.index);
-        self.lanes.lane(&conversation).is_doubtful &= !is_known;
-        let sign = if is_known { Sign::Typing } else { Sign::Amid };
-        let run = self.begin_turn(now, &conversation, sign);
         let link = self.session.link;
-        self.lanes.lane(&conversation).runs_on(tool.index, link);
-        let known = self
-            .lanes
-            .lane(&conversation)
-            .tools
-            .get(&tool.index)
-            .cloned();
+        let lane = self.lanes.lane(&conversation);
+        let was_seen = lane.tools.contains_key(&tool.index);
+        let known = lane.runs_on(tool.index, &tool.name, link);
+        lane.is_doubtful &= known.is_none();
+        let sign = if was_seen { Sign::Typing } else { Sign::Amid };
+        let run = self.begin_turn(now, &conversation, sign);
         let id = known.unwrap_or_else(|| {
             self.new_call(now, &conversation, run.as_ref(), tool.index, &tool.name)
         });

@@ -84,13 +84,20 @@ impl Lane {
         self.has_new_begun = true;
     }
 
-    /// A call gave a sign over this link.
-    pub(super) fn runs_on(&mut self, index: i64, link: u64) {
-        if let Some(id) = self.tools.get(&index)
-            && let Some(call) = self.begun.iter_mut().find(|call| call.id == *id)
-        {
-            call.link = link;
-        }
+    /// A call gives a sign over this link: one that is known here to run, or that an earlier start of
+    /// the program saw begin.
+    pub(super) fn runs_on(&mut self, index: i64, name: &str, link: u64) -> Option<ToolCallId> {
+        let running = self.tools.get(&index).cloned();
+        let call = self.begun.iter_mut().find(|call| match &running {
+            Some(id) => call.id == *id,
+            None => call.index == index && call.name == name,
+        });
+        let Some(call) = call else {
+            return running;
+        };
+        call.link = link;
+        self.tools.insert(index, call.id.clone());
+        Some(call.id.clone())
     }
 
     /// The call with this index that ends now: the one that was seen to begin last, else the oldest
