@@ -19,13 +19,16 @@ use std::path::Path;
 use std::time::Duration;
 use support::pty::Pty;
 use trialogue::domain::{
-    Author, Delivery, Entry, Found, Lookup, MessageSort, OutboxRecord, Place as Around,
+    Author, Delivery, Entry, EntryBody, Found, Lookup, MessageSort, OutboxRecord, Place as Around,
+    ToolCall, ToolStatus,
 };
 use trialogue::store::{self, StoreOptions};
 
 /// Who said what.
 type Said = (Author, String);
 
+/// Calls of the scene with tools.
+const CALLS: usize = 6;
 /// A draft is on disk after so long at the latest.
 const DRAFT_AGE: u64 = 1_000;
 /// A message that was sent so long before the end is on disk.
@@ -52,7 +55,7 @@ fn signal(pty: &Pty, name: &str) {
 }
 
 /// What the profile holds: messages of that conversation, oldest first, and the outbox.
-fn kept(home: &Path, name: &str) -> (Vec<Said>, Vec<OutboxRecord>) {
+fn kept(home: &Path, name: &str) -> (Vec<Said>, Vec<OutboxRecord>, Vec<ToolCall>) {
     let (store, facts) =
         store::open(home.join("data/history.db"), StoreOptions::default()).unwrap();
     let conversation = facts
@@ -84,8 +87,13 @@ fn kept(home: &Path, name: &str) -> (Vec<Said>, Vec<OutboxRecord>) {
         })
         .map(|message| (message.author, message.body.raw().trim().to_owned()))
         .collect();
+    let calls = entries.into_iter().filter_map(|entry| match entry.body {
+        EntryBody::Tool(call) => Some(*call),
+        _ => None,
+    });
+    let calls = calls.collect();
     store.close();
-    (rows, facts.outbox)
+    (rows, facts.outbox, calls)
 }
 
 fn of(author: Author, rows: &[Said]) -> Vec<&str> {
@@ -176,7 +184,12 @@ fn rounds(kind: Kind) {
             until_then(delay);
             draft = (delay > DRAFT_AGE).then_some(text);
         } else {
-            let text = format!("plain k{round}k");
+            // Only one of the three says afterwards what a call was that ran meanwhile.
+            let word = match random.below(4) {
+                0 if kind == Kind::Iris => "tools",
+                _ => "plain",
+            };
+            let text = format!("{word} k{round}k");
             pty.send(&text);
             pty.wait_for(&text);
             pty.send("\r");
@@ -202,7 +215,7 @@ fn rounds(kind: Kind) {
     assert_eq!(pty.wait_exit(), 143);
 
     let theirs = place.truth();
-    let (ours, outbox) = kept(home, name);
+    let (ours, outbox, calls) = kept(home, name);
     for row in &outbox {
         assert!(
             matches!(
@@ -244,6 +257,14 @@ fn rounds(kind: Kind) {
         ],
         Kind::Omi => vec![check_order(&said, &shown), check_joined(&answers, &read)],
     };
+    let scenes = said.iter().filter(|text| text.starts_with("tools")).count();
+    assert!(
+        calls.len() <= CALLS * scenes,
+        "{kind:?}, seed {seed}: {} calls in {scenes} scenes: {calls:#?}",
+        calls.len()
+    );
+    let open = calls.iter().find(|call| call.status == ToolStatus::Running);
+    assert_eq!(open, None, "{kind:?}, seed {seed}: it runs for ever");
     for check in checks {
         check.unwrap_or_else(|what| panic!("{kind:?}, seed {seed}: {what}"));
     }
