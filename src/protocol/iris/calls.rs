@@ -224,7 +224,11 @@ impl Iris {
         seen.is_covered = true;
         lane.has_new_calls = true;
         let from = seen.from.clone().filter(|_| seen.link == 0);
-        Some((seen.id.clone(), from))
+        let id = seen.id.clone();
+        if let Some(from) = &from {
+            lane.forget_call(from);
+        }
+        Some((id, from))
     }
 
     /// The id of a call whose end is news, live and replayed the same.
@@ -249,16 +253,16 @@ impl Iris {
 
     /// Keeps what a replay after a restart has to recognise, beside the calls themselves.
     pub(super) fn keep_calls(&mut self, conversation: &ConversationId) {
-        self.keep_begun(conversation);
         let lane = self.lanes.lane(conversation);
-        if !std::mem::take(&mut lane.has_new_calls) {
-            return;
+        if std::mem::take(&mut lane.has_new_calls) {
+            let value = lane.kept_calls();
+            self.say(Topic::Sync(SyncEvent::Kept {
+                name: format!("{CALLS}{}", conversation.as_str()),
+                value,
+            }));
         }
-        let value = lane.kept_calls();
-        self.say(Topic::Sync(SyncEvent::Kept {
-            name: format!("{CALLS}{}", conversation.as_str()),
-            value,
-        }));
+        // Behind it: a kill in between leaves a call in both, not in neither.
+        self.keep_begun(conversation);
     }
 
     /// Keeps which calls run, for an end that comes after a restart.

@@ -135,6 +135,13 @@ impl Lane {
         Some(call)
     }
 
+    /// A call is known to have ended.
+    pub(super) fn forget_call(&mut self, id: &ToolCallId) {
+        let before = self.begun.len();
+        self.begun.retain(|call| call.id != *id);
+        self.has_new_begun |= self.begun.len() != before;
+    }
+
     /// Calls of earlier links that have not ended.
     pub(super) fn begun_before(&self, link: u64) -> Vec<ToolCallId> {
         self.begun
