@@ -337,6 +337,7 @@ fn upserted(
     let is_history =
         matches!(provenance, Provenance::History | Provenance::Snapshot) && !is_streaming;
     let caught_up = message.remote.clone().filter(|_| is_replayed);
+    let is_persons = message.author == Author::User;
     let key = merging(state, now, account, id, |merger| {
         if is_replayed && must_stand_aside(merger, &message) {
             stand_aside(merger, message)
@@ -356,7 +357,11 @@ fn upserted(
     if let Some(remote) = caught_up
         && let Some(of) = state.conversation_mut(account, id)
     {
-        of.timeline.caught_up = Some((remote, now));
+        let [last, last_of_others] = &mut of.timeline.caught_up;
+        if !is_persons {
+            *last_of_others = Some((remote.clone(), now));
+        }
+        *last = Some((remote, now));
     }
     if let Some(key) = key
         && !is_streaming
@@ -395,12 +400,7 @@ fn must_stand_aside(merger: &Merger<'_>, message: &IncomingMessage) -> bool {
 /// Has a message written without being shown.
 fn stand_aside(merger: &mut Merger<'_>, message: IncomingMessage) -> Option<MessageKey> {
     let mut entry = merger.make(message, false);
-    let after = merger
-        .timeline
-        .caught_up
-        .as_ref()
-        .filter(|(_, at)| at.mono_ms >= merger.link_since.mono_ms)
-        .map(|(remote, _)| remote.clone());
+    let after = merger.caught_up();
     let order = match merger.order_among_later(&entry) {
         Some(order) => order,
         None => merger.next_order(),

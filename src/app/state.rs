@@ -440,13 +440,14 @@ pub struct Timeline {
     /// Missed messages were written behind this order without being shown, because only the store
     /// can tell whether they are new.
     pub aside_from: Option<i64>,
-    /// What was missed and is written without being shown, on its way into the batch; a call with the
-    /// message that it stands behind.
-    pub aside: Vec<(Entry, Option<RemoteId>)>,
+    /// What was missed and is written without being shown, on its way into the batch, with the
+    /// messages that it stands behind.
+    pub aside: Vec<(Entry, Vec<RemoteId>)>,
     /// The orders of those, until the window reaches them.
     pub unshown: Vec<i64>,
-    /// The message that was caught up on last, and when.
-    pub caught_up: Option<(RemoteId, Moment)>,
+    /// The message that was caught up on last, and when; and the last one that is not the person's,
+    /// who may have seen his own stand elsewhere.
+    pub caught_up: [Option<(RemoteId, Moment)>; 2],
     /// Ids by which messages were known before history named them; late reports still use them.
     pub aliases: Vec<(RemoteId, MessageKey)>,
     /// Calls that got another id.

@@ -63,12 +63,12 @@ pub enum Write {
     },
     /// The same for something that was missed, of which only the store knows where it belongs. A
     /// message that is new stands before those at the end that say they were sent later, and behind
-    /// `after`; a call stands right behind `after` and the calls that follow that.
+    /// each of `after`; a call stands right behind the last of `after` and the calls that follow it.
     Missed {
         account: AccountId,
         conversation: ConversationId,
         entry: Box<Entry>,
-        after: Option<RemoteId>,
+        after: Vec<RemoteId>,
     },
     /// Entries stand elsewhere now: the only write that changes the order of a known entry.
     Orders {

@@ -184,7 +184,7 @@ fn apply_to_timeline(
             after,
         } => {
             let row = directory::row_for(connection, &account, &conversation)?;
-            late::place(connection, row, &mut entry, after.as_ref())?;
+            late::place(connection, row, &mut entry, &after)?;
             let write = Write::Entry {
                 account,
                 conversation,

@@ -18,12 +18,12 @@ pub(super) fn place(
     connection: &Connection,
     conversation: i64,
     entry: &mut Entry,
-    after: Option<&RemoteId>,
+    after: &[RemoteId],
 ) -> rusqlite::Result<()> {
-    let behind = match after {
-        Some(after) => behind(connection, conversation, after)?,
-        None => None,
-    };
+    let mut place_behind = None;
+    for message in after {
+        place_behind = place_behind.max(behind(connection, conversation, message)?);
+    }
     let own = entry.order;
     let place = match &entry.body {
         EntryBody::Message(message) => {
@@ -33,9 +33,9 @@ pub(super) fn place(
             if find(connection, conversation, "remote = ?2", remote.as_str())?.is_some() {
                 return Ok(());
             }
-            let floor = behind.map(|(floor, _)| floor);
+            let floor = place_behind.map(|(floor, _)| floor);
             let later = before_later(connection, conversation, sent_ms, floor)?;
-            match behind {
+            match place_behind {
                 Some((floor, next)) if own <= floor => Some((floor, next.unwrap_or(i64::MAX))),
                 _ => later.filter(|(_, next)| *next <= own),
             }
@@ -44,7 +44,7 @@ pub(super) fn place(
             if find(connection, conversation, "call = ?2", call.id.as_str())?.is_some() {
                 return Ok(());
             }
-            behind.and_then(|(floor, next)| Some((floor, next.filter(|next| *next <= own)?)))
+            place_behind.and_then(|(floor, next)| Some((floor, next.filter(|next| *next <= own)?)))
         }
         _ => None,
     };

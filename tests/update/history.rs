@@ -733,18 +733,14 @@ fn what_was_missed_of_a_conversation_out_of_sight_keeps_its_order() {
         };
         desk.topic(provenance, topic);
     };
-    let mut words = |remote: &str, author, text: &str, at: i64| {
-        missed(
-            &mut desk,
-            upserted(IncomingMessage {
-                sent_at_ms: Some(at),
-                ..said(remote, author, text)
-            }),
-        );
+    let words = |remote: &str, author, text: &str, at: i64| {
+        upserted(IncomingMessage {
+            sent_at_ms: Some(at),
+            ..said(remote, author, text)
+        })
     };
-    words("u1", Author::User, "mine", sent);
-    words("a1", Author::Assistant, "Before the call", sent + 1);
-    let mut call = ToolCall::new("a1/0/terminal".into(), SafeText::label("terminal"));
+    missed(&mut desk, words("u1", Author::User, "mine", sent));
+    let mut call = ToolCall::new("u1/0/terminal".into(), SafeText::label("terminal"));
     call.status = ToolStatus::Completed;
     let call = RunEvent::ToolMissed {
         conversation: id("main"),
@@ -753,6 +749,8 @@ fn what_was_missed_of_a_conversation_out_of_sight_keeps_its_order() {
         at_ms: Some(sent),
     };
     missed(&mut desk, Topic::Run(call));
+    let before = words("a1", Author::Assistant, "Before the call", sent + 1);
+    missed(&mut desk, before);
     desk.live(ended("a2", Some("After the call.")));
     let wanted = [
         "you: mine [accepted]",
@@ -917,4 +915,59 @@ fn the_answer_to_a_message_stands_below_it_though_our_clock_is_ahead() {
     );
     let lines = desk.stored("main");
     assert_eq!(lines.last().map(String::as_str), Some("agent: its answer"));
+}
+
+#[test]
+fn a_missed_call_stands_behind_the_words_before_it_though_the_person_wrote_on() {
+    for is_open in [true, false] {
+        let mut desk = Desk::new();
+        desk.send("first");
+        let command = desk.sending("first");
+        desk.outcome(command, CommandOutcome::LinkLost);
+        desk.send("second");
+        let command = desk.sending("second");
+        desk.outcome(command, CommandOutcome::LinkLost);
+        if !is_open {
+            desk.focus("side");
+            desk = Desk::on(desk.store.clone(), 2);
+        }
+        desk.live(Topic::Link(LinkEvent::Changed(LinkState::Syncing)));
+        let sent = desk.now.wall_ms;
+        let provenance = || Provenance::Replayed {
+            cursor: "1".into(),
+            was_announced: false,
+        };
+        for (n, (remote, author, text)) in [
+            ("u1", Author::User, "first"),
+            ("a1", Author::Assistant, "Before the call."),
+            ("u2", Author::User, "second"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let message = IncomingMessage {
+                sent_at_ms: Some(sent + n as i64),
+                ..said(remote, author, text)
+            };
+            desk.topic(provenance(), upserted(message));
+        }
+        let mut call = ToolCall::new("u2/1/terminal".into(), "terminal".into());
+        call.status = ToolStatus::Completed;
+        let call = RunEvent::ToolMissed {
+            conversation: id("main"),
+            tool: Box::new(call),
+            after: Some("u2".into()),
+            at_ms: None,
+        };
+        desk.topic(provenance(), Topic::Run(call));
+        let wanted = [
+            "you: first [accepted]",
+            "you: second [accepted]",
+            "agent: Before the call.",
+            "tool terminal completed",
+        ];
+        assert_eq!(desk.stored("main"), wanted, "open: {is_open}");
+        desk.focus("main");
+        assert_eq!(desk.lines(), wanted, "open: {is_open}");
+    }
 }

@@ -1,7 +1,9 @@
 //! Places of entries: orders that fit between neighbours, and neighbours that move apart.
 
 use super::{Merger, Slot, set_order};
-use crate::domain::{Author, Entry, EntryBody, MessageKey, MessageSort, Moment, ORDER_STEP};
+use crate::domain::{
+    Author, Entry, EntryBody, MessageKey, MessageSort, Moment, ORDER_STEP, RemoteId,
+};
 
 /// How far back a missed message looks for its place.
 const LATE: usize = 200;
@@ -48,6 +50,17 @@ impl Merger<'_> {
         }
     }
 
+    /// The messages that were caught up on last over this link.
+    pub fn caught_up(&self) -> Vec<RemoteId> {
+        let caught_up = self.timeline.caught_up.iter().flatten();
+        let mut last: Vec<RemoteId> = caught_up
+            .filter(|(_, at)| at.mono_ms >= self.link_since.mono_ms)
+            .map(|(remote, _)| remote.clone())
+            .collect();
+        last.dedup();
+        last
+    }
+
     /// Whether an entry came after a message that was missed and sent at this time: it says so, or it
     /// began over the present link. What was caught up on before it did not. None when that does not
     /// show, as with messages of ours that only our own clock has dated.
@@ -55,10 +68,9 @@ impl Merger<'_> {
         let is_of_now = |at: &Moment| at.mono_ms >= self.link_since.mono_ms;
         match &entry.body {
             EntryBody::Message(message) => {
-                let caught_up = self.timeline.caught_up.as_ref();
-                let is_last = caught_up.is_some_and(|(remote, at)| {
-                    message.remote.as_ref() == Some(remote) && is_of_now(at)
-                });
+                let mut caught_up = self.timeline.caught_up.iter().flatten();
+                let is_last = caught_up
+                    .any(|(remote, at)| message.remote.as_ref() == Some(remote) && is_of_now(at));
                 match message.sent_at_ms {
                     _ if is_last => Some(false),
                     Some(_) if message.remote.is_none() => None,

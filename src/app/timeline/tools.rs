@@ -45,8 +45,8 @@ impl Merger<'_> {
         key
     }
 
-    /// Merges the end of a call that was missed. A new one stands behind the message `after` and
-    /// the calls that follow it, dated by it.
+    /// Merges the end of a call that was missed. A new one stands behind the message `after`, and what
+    /// was caught up on before it, and the calls that follow.
     pub fn missed_tool(&mut self, tool: ToolCall, after: Option<&RemoteId>, at_ms: Option<i64>) {
         if self.timeline.find_tool(&tool.id).is_some() {
             self.tool(tool);
@@ -59,20 +59,31 @@ impl Merger<'_> {
             body: EntryBody::Tool(Box::new(tool)),
         };
         let is_at_newest = self.timeline.is_at_newest();
-        let Some(Slot::Window(at)) = after.and_then(|remote| self.timeline.find_remote(remote))
-        else {
+        // Behind what was caught up on last, too: a message of the person may stand further up, where
+        // it was said.
+        let last = self.caught_up();
+        let index_of = |remote: &RemoteId| match self.timeline.find_remote(remote) {
+            Some(Slot::Window(at)) => Some(at),
+            _ => None,
+        };
+        let Some(at) = after.and_then(index_of) else {
             match after {
                 // Only the store knows that message.
                 Some(after) if !is_at_newest || self.timeline.has_older => {
                     let mut entry = entry;
                     let order = self.next_order();
                     set_order(&mut entry, order);
-                    self.set_aside(entry, Some(after.clone()));
+                    self.set_aside(entry, [vec![after.clone()], last].concat());
                 }
                 _ => drop(self.append(entry)),
             }
             return;
         };
+        let at = last
+            .iter()
+            .filter_map(index_of)
+            .max()
+            .map_or(at, |last| last.max(at));
         let entries = &self.timeline.entries;
         let calls = entries[at + 1..]
             .iter()
@@ -87,7 +98,7 @@ impl Merger<'_> {
     }
 
     /// Has an entry written without being shown.
-    pub fn set_aside(&mut self, entry: Entry, after: Option<RemoteId>) {
+    pub fn set_aside(&mut self, entry: Entry, after: Vec<RemoteId>) {
         let timeline = &mut *self.timeline;
         let newest = timeline.newest_order.min(entry.order - 1);
         timeline.aside_from = Some(timeline.aside_from.map_or(newest, |from| from.min(newest)));
