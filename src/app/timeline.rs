@@ -534,7 +534,9 @@ impl Merger<'_> {
                 continue;
             };
             message.is_streaming = false;
-            message.is_interrupted = is_interrupted;
+            // Its end may have been lost with an earlier link.
+            let is_old = message.seen_at_ms < self.link_since.wall_ms;
+            message.is_interrupted = is_interrupted || is_old;
             self.changes.is_visible = true;
             if is_hollow(message) {
                 self.remove(slot);

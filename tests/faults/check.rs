@@ -491,7 +491,8 @@ impl World {
         }
         for ((author, text), message) in extra {
             let is_on_server = rows.iter().any(|of| of.0 == *author && of.1 == *text);
-            let is_start_of = text.chars().count() > 8
+            // A few words that name no message may begin any.
+            let is_start_of = super::counts::name_of(text).is_some()
                 && rows
                     .iter()
                     .any(|of| of.0 == *author && of.1.starts_with(text.as_str()));

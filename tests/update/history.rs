@@ -118,6 +118,26 @@ fn a_cut_answer_becomes_the_row_that_history_kept_of_it() {
 }
 
 #[test]
+fn a_cut_answer_whose_run_ends_before_history_comes_becomes_its_row_too() {
+    let mut desk = Desk::new();
+    desk.live(started("r1", None));
+    desk.live(patched("draft-1", "The answer is fo"));
+    desk.disconnect();
+    desk.pass(1_000);
+    desk.connect();
+    desk.live(finished("r1", RunOutcome::Completed));
+    desk.topic(
+        Provenance::Snapshot,
+        shot(snapshot(vec![
+            user("m1", "?"),
+            agent("m2", "The answer is forty-two"),
+        ])),
+    );
+    assert_eq!(desk.lines(), ["you: ?", "agent: The answer is forty-two"]);
+    assert_eq!(desk.stored("main"), desk.lines());
+}
+
+#[test]
 fn a_cut_answer_that_history_dropped_stays_marked_as_cut() {
     let mut desk = Desk::new();
     desk.live(started("r1", None));
