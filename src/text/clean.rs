@@ -273,8 +273,14 @@ impl<'a> Cleaner<'a> {
                 Class::Variation => previous
                     .is_some_and(|base| takes_variation(base, c))
                     .then_some(c.len_utf8()),
+                // A mark that is one too many is taken out, and leaves nothing to join.
                 Class::Joiner => previous
-                    .is_some_and(|before| joins(before, c, behind.chars().next()))
+                    .is_some_and(|before| {
+                        let after = behind.chars().next().filter(|after| {
+                            self::class(*after) != Class::Combining || marks < self.marks_allowed()
+                        });
+                        joins(before, c, after)
+                    })
                     .then_some(c.len_utf8()),
                 Class::Tag => flag_name(previous, &self.raw[self.at..]),
                 _ => break,
