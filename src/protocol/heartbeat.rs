@@ -41,6 +41,8 @@ pub(crate) struct Heartbeat {
     asked: Option<Moment>,
     /// The person acts: a ping is due then, unless a frame comes before.
     asks_at: Option<Moment>,
+    /// When the person acted last.
+    acted: Option<Moment>,
     /// The silence was told.
     is_silent: bool,
     /// A ping sent after a jump must be answered by then.
@@ -69,6 +71,7 @@ impl Heartbeat {
         if self.asked.is_some() || self.probe_until.is_some() || self.asks_at.is_some() {
             return;
         }
+        self.acted = Some(now);
         let calm = heard.after(CALM);
         self.asks_at = Some(if calm.mono_ms > now.mono_ms {
             calm
@@ -85,7 +88,9 @@ impl Heartbeat {
         self.heard = Some(now);
         self.probe_until = None;
         self.asked = None;
-        self.asks_at = None;
+        // A frame that was on its way when the person acted says little of what comes after it.
+        let has_acted = self.acted.is_some_and(|acted| now.since(acted) < CALM);
+        self.asks_at = self.asks_at.filter(|_| has_acted).map(|_| now.after(CALM));
         let is_news = std::mem::take(&mut self.is_silent)
             || self
                 .told
@@ -186,6 +191,19 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_that_was_on_its_way_does_not_end_the_watch_of_somebody_who_just_acted() {
+        let mut heartbeat = Heartbeat::default();
+        heartbeat.start(at(0));
+        heartbeat.attend(at(1));
+        heartbeat.hear(at(2));
+        assert_eq!(heartbeat.deadline(), Some(at(6)));
+        assert_eq!(heartbeat.beat(at(6)), Beat::Ping);
+        assert_eq!(heartbeat.beat(at(10)), Beat::Silent(at(2)));
+        heartbeat.hear(at(11));
+        assert_eq!(heartbeat.deadline(), Some(at(38)), "answered: quiet again");
+    }
+
+    #[test]
     fn quiet_means_pings_and_silence_means_dead() {
         let mut heartbeat = Heartbeat::default();
         heartbeat.start(at(0));
@@ -240,7 +258,8 @@ mod tests {
             heartbeat.hear(at(second));
             assert_eq!(heartbeat.beat(at(second)), Beat::Nothing);
         }
-        assert_eq!(heartbeat.deadline(), Some(at(59 + 27)));
+        heartbeat.hear(at(63));
+        assert_eq!(heartbeat.deadline(), Some(at(63 + 27)));
     }
 
     #[test]
