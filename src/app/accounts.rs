@@ -198,7 +198,7 @@ fn upsert(
         info: Box::new(info),
     });
     if at_ms > 0 && is_first {
-        // On the first visit nothing is unread: reading began here.
+        // On the first visit nothing is unread: reading begins here.
         let mark = ReadMark {
             order: 0,
             remote: None,

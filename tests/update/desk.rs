@@ -189,6 +189,15 @@ impl Desk {
         });
     }
 
+    /// Something of a replay that was not announced yet.
+    pub fn missed(&mut self, topic: Topic) {
+        let provenance = Provenance::Replayed {
+            cursor: "1".into(),
+            was_announced: false,
+        };
+        self.topic(provenance, topic);
+    }
+
     pub fn live(&mut self, topic: Topic) {
         self.topic(Provenance::Live, topic);
     }

@@ -710,16 +710,10 @@ fn what_was_missed_stands_before_the_answer_that_came_while_it_was_caught_up_on(
             ("u1", Author::User, "from another device"),
             ("a1", Author::Assistant, "an answer to that"),
         ] {
-            desk.topic(
-                Provenance::Replayed {
-                    cursor: "1".into(),
-                    was_announced: false,
-                },
-                upserted(IncomingMessage {
-                    sent_at_ms: Some(sent),
-                    ..said(remote, author, text)
-                }),
-            );
+            desk.missed(upserted(IncomingMessage {
+                sent_at_ms: Some(sent),
+                ..said(remote, author, text)
+            }));
         }
         desk.live(ended("a2", Some("Half an answer.")));
         let ends = |lines: Vec<String>| lines[lines.len() - 3..].to_vec();
@@ -746,20 +740,13 @@ fn what_was_missed_of_a_conversation_out_of_sight_keeps_its_order() {
     desk.live(Topic::Link(LinkEvent::Changed(LinkState::Syncing)));
     let sent = desk.now.wall_ms - 30_000;
     desk.live(patched("a2", "After the call"));
-    let missed = |desk: &mut Desk, topic: Topic| {
-        let provenance = Provenance::Replayed {
-            cursor: "1".into(),
-            was_announced: false,
-        };
-        desk.topic(provenance, topic);
-    };
     let words = |remote: &str, author, text: &str, at: i64| {
         upserted(IncomingMessage {
             sent_at_ms: Some(at),
             ..said(remote, author, text)
         })
     };
-    missed(&mut desk, words("u1", Author::User, "mine", sent));
+    desk.missed(words("u1", Author::User, "mine", sent));
     let mut call = ToolCall::new("u1/0/terminal".into(), SafeText::label("terminal"));
     call.status = ToolStatus::Completed;
     let call = RunEvent::ToolMissed {
@@ -768,9 +755,9 @@ fn what_was_missed_of_a_conversation_out_of_sight_keeps_its_order() {
         after: Some("u1".into()),
         at_ms: Some(sent),
     };
-    missed(&mut desk, Topic::Run(call));
+    desk.missed(Topic::Run(call));
     let before = words("a1", Author::Assistant, "Before the call", sent + 1);
-    missed(&mut desk, before);
+    desk.missed(before);
     desk.live(ended("a2", Some("After the call.")));
     let wanted = [
         "you: mine [accepted]",
@@ -801,18 +788,11 @@ fn what_an_earlier_start_saw_live_stands_behind_what_it_missed() {
         ("u2", Author::User, "from another device"),
         ("a2", Author::Assistant, "its answer"),
     ] {
-        let provenance = Provenance::Replayed {
-            cursor: "1".into(),
-            was_announced: false,
-        };
         let sent_at_ms = Some(desk.now.wall_ms - 30_000);
-        desk.topic(
-            provenance,
-            upserted(IncomingMessage {
-                sent_at_ms,
-                ..said(remote, author, text)
-            }),
-        );
+        desk.missed(upserted(IncomingMessage {
+            sent_at_ms,
+            ..said(remote, author, text)
+        }));
     }
     let mut call = ToolCall::new("a2/0/terminal".into(), "terminal".into());
     call.status = ToolStatus::Completed;
@@ -822,11 +802,7 @@ fn what_an_earlier_start_saw_live_stands_behind_what_it_missed() {
         after: Some("a2".into()),
         at_ms: None,
     };
-    let provenance = Provenance::Replayed {
-        cursor: "1".into(),
-        was_announced: false,
-    };
-    desk.topic(provenance, Topic::Run(call));
+    desk.missed(Topic::Run(call));
     let wanted = [
         "agent: long before",
         "you: from another device",
@@ -852,17 +828,10 @@ fn an_answer_that_was_cut_stands_behind_what_was_missed_before_it() {
         ("a1", "Before the question.", 20_000),
         ("a2", "After the question.", 10_000),
     ] {
-        let provenance = Provenance::Replayed {
-            cursor: "1".into(),
-            was_announced: false,
-        };
-        desk.topic(
-            provenance,
-            upserted(IncomingMessage {
-                sent_at_ms: Some(now - ago),
-                ..said(remote, Author::Assistant, text)
-            }),
-        );
+        desk.missed(upserted(IncomingMessage {
+            sent_at_ms: Some(now - ago),
+            ..said(remote, Author::Assistant, text)
+        }));
     }
     let wanted = ["agent: Before the question.", "agent: After the question."];
     assert_eq!(desk.lines(), wanted);
@@ -884,16 +853,12 @@ fn any_number_of_missed_messages_stands_before_the_answer_that_streams() {
         desk.live(patched("z", "Half an ans"));
         let mut wanted = Vec::new();
         for n in 0..60 {
-            let provenance = || Provenance::Replayed {
-                cursor: "1".into(),
-                was_announced: false,
-            };
             // In the order of the cursor, whatever their times say.
             let message = IncomingMessage {
                 sent_at_ms: Some(sent - n % 7),
                 ..said(&format!("a{n}"), Author::Assistant, &format!("missed {n}"))
             };
-            desk.topic(provenance(), upserted(message));
+            desk.missed(upserted(message));
             let mut call = ToolCall::new(format!("a{n}/0/terminal").into(), "terminal".into());
             call.status = ToolStatus::Completed;
             let call = RunEvent::ToolMissed {
@@ -902,7 +867,7 @@ fn any_number_of_missed_messages_stands_before_the_answer_that_streams() {
                 after: Some(format!("a{n}").into()),
                 at_ms: Some(sent),
             };
-            desk.topic(provenance(), Topic::Run(call));
+            desk.missed(Topic::Run(call));
             wanted.push(format!("agent: missed {n}"));
             wanted.push("tool terminal completed".to_owned());
         }
@@ -921,18 +886,11 @@ fn the_answer_to_a_message_stands_below_it_though_our_clock_is_ahead() {
     desk.focus("side");
     desk.disconnect();
     desk.live(Topic::Link(LinkEvent::Changed(LinkState::Syncing)));
-    let provenance = Provenance::Replayed {
-        cursor: "1".into(),
-        was_announced: false,
-    };
     let sent_at_ms = Some(desk.now.wall_ms - 300_000);
-    desk.topic(
-        provenance,
-        upserted(IncomingMessage {
-            sent_at_ms,
-            ..said("a1", Author::Assistant, "its answer")
-        }),
-    );
+    desk.missed(upserted(IncomingMessage {
+        sent_at_ms,
+        ..said("a1", Author::Assistant, "its answer")
+    }));
     let lines = desk.stored("main");
     assert_eq!(lines.last().map(String::as_str), Some("agent: its answer"));
 }
@@ -953,10 +911,6 @@ fn a_missed_call_stands_behind_the_words_before_it_though_the_person_wrote_on() 
         }
         desk.live(Topic::Link(LinkEvent::Changed(LinkState::Syncing)));
         let sent = desk.now.wall_ms;
-        let provenance = || Provenance::Replayed {
-            cursor: "1".into(),
-            was_announced: false,
-        };
         for (n, (remote, author, text)) in [
             ("u1", Author::User, "first"),
             ("a1", Author::Assistant, "Before the call."),
@@ -969,7 +923,7 @@ fn a_missed_call_stands_behind_the_words_before_it_though_the_person_wrote_on() 
                 sent_at_ms: Some(sent + n as i64),
                 ..said(remote, author, text)
             };
-            desk.topic(provenance(), upserted(message));
+            desk.missed(upserted(message));
         }
         let mut call = ToolCall::new("u2/1/terminal".into(), "terminal".into());
         call.status = ToolStatus::Completed;
@@ -979,7 +933,7 @@ fn a_missed_call_stands_behind_the_words_before_it_though_the_person_wrote_on() 
             after: Some("u2".into()),
             at_ms: None,
         };
-        desk.topic(provenance(), Topic::Run(call));
+        desk.missed(Topic::Run(call));
         let wanted = [
             "you: first [accepted]",
             "you: second [accepted]",

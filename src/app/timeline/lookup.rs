@@ -13,6 +13,13 @@ const GONE: usize = 256;
 /// Former ids of messages remembered.
 const ALIASES: usize = 64;
 
+/// Adds to a list of so many at most; the oldest goes.
+pub(super) fn remember<T>(list: &mut Vec<T>, item: T, limit: usize) {
+    list.push(item);
+    let extra = list.len().saturating_sub(limit);
+    list.drain(..extra);
+}
+
 impl Timeline {
     /// Whether the window reaches the newest entry, so that a new one joins on.
     pub fn is_at_newest(&self) -> bool {
@@ -65,9 +72,7 @@ impl Timeline {
     /// Remembers another id of a message.
     pub fn alias(&mut self, remote: RemoteId, key: MessageKey) {
         self.aliases.retain(|(alias, _)| *alias != remote);
-        self.aliases.push((remote, key));
-        let extra = self.aliases.len().saturating_sub(ALIASES);
-        self.aliases.drain(..extra);
+        remember(&mut self.aliases, (remote, key), ALIASES);
     }
 
     /// Where the entry with this key is.
@@ -107,25 +112,20 @@ impl Timeline {
     /// Remembers that a message was deleted, so that a late report does not bring it back.
     pub fn bury(&mut self, remote: &RemoteId) {
         if !self.buried.contains(remote) {
-            self.buried.push(remote.clone());
-            let extra = self.buried.len().saturating_sub(BURIED);
-            self.buried.drain(..extra);
+            remember(&mut self.buried, remote.clone(), BURIED);
         }
     }
 
     /// Remembers another id of a call, for what the store still has by the former one.
     pub fn rename_call(&mut self, from: &ToolCallId, to: &ToolCallId) {
-        self.renamed_calls.push((from.clone(), to.clone()));
-        let extra = self.renamed_calls.len().saturating_sub(ALIASES);
-        self.renamed_calls.drain(..extra);
+        let names = (from.clone(), to.clone());
+        remember(&mut self.renamed_calls, names, ALIASES);
     }
 
     /// Remembers that an entry was taken out, so that a store which could not be told does not bring
     /// it back.
     pub fn forget(&mut self, key: MessageKey) {
-        self.gone.push(key);
-        let extra = self.gone.len().saturating_sub(GONE);
-        self.gone.drain(..extra);
+        remember(&mut self.gone, key, GONE);
     }
 
     /// The entry is here again: a message that went back into the queue is sent.

@@ -1,5 +1,6 @@
 //! Calls of tools and ends of runs in a timeline.
 
+use super::lookup::remember;
 use super::{Merger, Slot, set_order};
 use crate::domain::{
     Entry, EntryBody, MessageKey, RemoteId, RunId, RunOutcome, ToolCall, ToolCallId, ToolStatus,
@@ -38,10 +39,7 @@ impl Merger<'_> {
             seen_at_ms: self.now.wall_ms,
             body: EntryBody::Tool(Box::new(tool)),
         });
-        let live = &mut self.timeline.live_calls;
-        live.push((key, self.now));
-        let extra = live.len().saturating_sub(LIVE);
-        live.drain(..extra);
+        remember(&mut self.timeline.live_calls, (key, self.now), LIVE);
         key
     }
 
@@ -104,9 +102,7 @@ impl Merger<'_> {
         timeline.aside_from = Some(timeline.aside_from.map_or(newest, |from| from.min(newest)));
         // Only the store knows where a call comes to stand.
         if entry.message().is_some() {
-            timeline.unshown.push(entry.order);
-            let extra = timeline.unshown.len().saturating_sub(UNSHOWN);
-            timeline.unshown.drain(..extra);
+            remember(&mut timeline.unshown, entry.order, UNSHOWN);
         }
         timeline.aside.push((entry, after));
     }

@@ -75,7 +75,7 @@ impl Iris {
         // Once everything missed is here, another call of this index is over.
         if !self.session.is_syncing() {
             let lane = self.lanes.lane(conversation);
-            let left = lane.outdate_begun(Some(index), i64::MIN);
+            let left = lane.forget_begun(|call| call.index == index);
             self.tell_left(conversation, left);
         }
         let lane = self.lanes.lane(conversation);
@@ -226,7 +226,7 @@ impl Iris {
         let from = seen.from.clone().filter(|_| seen.link == 0);
         let id = seen.id.clone();
         if let Some(from) = &from {
-            lane.forget_call(from);
+            lane.forget_begun(|call| call.id == *from);
         }
         Some((id, from))
     }

@@ -135,13 +135,6 @@ impl Lane {
         Some(call)
     }
 
-    /// A call is known to have ended.
-    pub(super) fn forget_call(&mut self, id: &ToolCallId) {
-        let before = self.begun.len();
-        self.begun.retain(|call| call.id != *id);
-        self.has_new_begun |= self.begun.len() != before;
-    }
-
     /// Calls of earlier links that have not ended.
     pub(super) fn begun_before(&self, link: u64) -> Vec<ToolCallId> {
         self.begun
@@ -151,14 +144,11 @@ impl Lane {
             .collect()
     }
 
-    /// Forgets the calls that began over these links; they end no more.
-    pub(super) fn forget_begun(
-        &mut self,
-        links: impl std::ops::RangeBounds<u64>,
-    ) -> Vec<ToolCallId> {
+    /// Forgets the calls of which this is true; no end is waited for.
+    pub(super) fn forget_begun(&mut self, is_over: impl Fn(&Begun) -> bool) -> Vec<ToolCallId> {
         let (gone, begun): (VecDeque<Begun>, VecDeque<Begun>) = std::mem::take(&mut self.begun)
             .into_iter()
-            .partition(|call| links.contains(&call.link));
+            .partition(is_over);
         self.begun = begun;
         self.has_new_begun |= !gone.is_empty();
         gone.into_iter().map(|call| call.id).collect()
@@ -208,16 +198,5 @@ impl Lane {
                 is_covered: false,
             });
         }
-    }
-
-    /// Forgets calls that another one with the same index shows to be over, and those that began
-    /// before a time.
-    pub(super) fn outdate_begun(&mut self, index: Option<i64>, before_ms: i64) -> Vec<ToolCallId> {
-        let (gone, begun): (VecDeque<Begun>, VecDeque<Begun>) = std::mem::take(&mut self.begun)
-            .into_iter()
-            .partition(|call| Some(call.index) == index || call.at_ms < before_ms);
-        self.begun = begun;
-        self.has_new_begun |= !gone.is_empty();
-        gone.into_iter().map(|call| call.id).collect()
     }
 }

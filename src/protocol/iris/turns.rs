@@ -293,7 +293,7 @@ impl Iris {
             return;
         };
         lane.is_known = true;
-        let left = lane.forget_begun(since..);
+        let left = lane.forget_begun(|call| call.link >= since);
         lane.stale = lane.waiting.len();
         let is_awaited = lane.stale > 0 || !lane.missed.is_empty();
         lane.idle_until = is_awaited.then(|| now.after(NEXT));
@@ -371,7 +371,7 @@ impl Iris {
             self.abandon_turn(now, &conversation);
             let lane = self.lanes.lane(&conversation);
             lane.forget_messages();
-            let left = lane.forget_begun(..);
+            let left = lane.forget_begun(|_| true);
             self.tell_left(&conversation, left);
         }
     }
@@ -419,7 +419,8 @@ impl Iris {
                 // Their ends may come all the same: nobody types while somebody is asked. No
                 // gateway asks for longer than that.
                 if lane.turn.is_none() {
-                    let mut left = lane.outdate_begun(None, now.wall_ms - LONGEST_WAIT_MS);
+                    let longest = now.wall_ms - LONGEST_WAIT_MS;
+                    let mut left = lane.forget_begun(|call| call.at_ms < longest);
                     left.extend(lane.begun_before(link));
                     self.tell_left(&conversation, left);
                 }
@@ -453,17 +454,15 @@ impl Iris {
                 ..Lost::of(now, turn.clone())
             });
         }
-        self.tell_cut(
-            conversation,
-            open.into_iter().collect(),
-            tools.into_values().collect(),
-        );
+        let calls: Vec<ToolCallId> = tools.into_values().collect();
+        self.tell_cut(conversation, open.into_iter().collect(), calls.clone());
         let link = self.session.link;
         let lane = self.lanes.lane(conversation);
-        let left = match turn.is_cut {
-            true => lane.forget_begun(..),
+        let mut left = match turn.is_cut {
+            true => lane.forget_begun(|_| true),
             false => lane.begun_before(link),
         };
+        left.retain(|id| !calls.contains(id));
         self.tell_left(conversation, left);
         let outcome = match was_cut {
             true if turn.is_cut => restarted(),
